@@ -1,0 +1,88 @@
+"""The bench: `python -m bench` (or `make bench`) prints what an import costs beside a bare parser on the same files.
+
+python -m bench [--mb 50] [--kinds plain,repeats] [--formats claude-code,openclaw] [--rounds 3] [--json]
+python -m bench generate --kind plain (--mb 200 | --calls 30000) [--format openclaw] [--seed 1] [--scale 1.0] OUT
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import orjson
+
+from bench.generate import FORMATS, Generated, Size, generate
+from bench.plan import KINDS
+from bench.table import MEASURES, Case, measured, rendered
+
+MB = 1_000_000
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what the arguments ask for; 1 where a measurement failed."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["generate"]:
+        return _generate(given[1:])
+    return _run(given)
+
+
+def _generate(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench generate", description=generate.__doc__)
+    parser.add_argument("--kind", choices=KINDS, default="plain")
+    parser.add_argument("--format", choices=FORMATS, default="claude-code")
+    size = parser.add_mutually_exclusive_group(required=True)
+    size.add_argument("--mb", type=float, help="size of all files together, in MB (1,000,000 bytes)")
+    size.add_argument("--calls", type=int, help="model calls of all sessions together")
+    parser.add_argument("--seed", type=int, default=1, help="another seed, other texts (default 1)")
+    parser.add_argument("--scale", type=float, default=1.0, help="makes every text longer or shorter (default 1.0)")
+    parser.add_argument("out", type=Path, help="a folder; it is made")
+    args = parser.parse_args(arguments)
+    wanted = Size(None if args.mb is None else round(args.mb * MB), args.calls)
+    made = generate(args.out, args.kind, wanted, format=args.format, seed=args.seed, scale=args.scale)
+    print(f"{_summary(made)} in {args.out}")
+    return 0
+
+
+def _summary(made: Generated) -> str:
+    return f"{made.bytes / MB:.1f} MB, {made.calls:,} calls, {len(made.files):,} files"
+
+
+def _run(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__.splitlines()[0])
+    parser.add_argument("--mb", type=float, default=50, help="size of each case, in MB (default 50)")
+    parser.add_argument("--kinds", default="plain,repeats,compacted", help=f"of {', '.join(KINDS)}")
+    parser.add_argument("--formats", default=",".join(FORMATS), help=f"of {', '.join(FORMATS)}")
+    parser.add_argument("--measures", default=",".join(MEASURES), help=f"of {', '.join(MEASURES)}")
+    parser.add_argument("--rounds", type=int, default=3, help="repetitions; medians are shown (default 3)")
+    parser.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
+    args = parser.parse_args(arguments)
+    cases: list[Case] = []
+    with tempfile.TemporaryDirectory(prefix="contextviz-bench-") as folder:
+        for kind in _of(args.kinds, KINDS, parser):
+            for name in _of(args.formats, FORMATS, parser):
+                out = Path(folder) / f"{kind}-{name}"
+                made = generate(out, kind, Size(bytes=round(args.mb * MB)), format=name)
+                print(f"{kind} {name}: {_summary(made)}", file=sys.stderr)
+                cases.append(measured(kind, name, made, _of(args.measures, MEASURES, parser), args.rounds))
+                for file in made.files:
+                    file.unlink()
+    if args.json:
+        print(orjson.dumps([case.as_json() for case in cases], option=orjson.OPT_INDENT_2).decode())
+    else:
+        print(rendered(cases))
+    return 0
+
+
+def _of(text: str, known: Sequence[str], parser: argparse.ArgumentParser) -> list[str]:
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    for name in names:
+        if name not in known:
+            parser.error(f"{name} is not one of {', '.join(known)}")
+    return names
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

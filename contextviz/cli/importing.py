@@ -1,0 +1,98 @@
+"""Doing an import job in this process, with what a terminal shows of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+from uuid import UUID
+
+from django.db import DatabaseError, connection
+from django.urls import reverse
+
+from contextviz.charts import words
+from contextviz.cli.addresses import DEFAULT_PORT
+from contextviz.cli.running import is_up, recorded_port
+from contextviz.services.ingest import digest
+from contextviz.store.queries import jobs, sessions
+from contextviz.store.values import JobRow, SessionRow
+
+LOOK_SECONDS = 0.5
+
+
+def read_here(job_id: UUID, out: TextIO) -> JobRow:
+    """Do the job, or wait for the worker that took it first; its row once it has ended.
+
+    It is done here and not by a worker, so that the command works without one and ends when the work does.
+    """
+    with _progress(job_id, out):
+        if not digest(job_id):
+            while not (row := jobs.get_job(job_id)).is_finished:
+                time.sleep(LOOK_SECONDS)
+            return row
+    return jobs.get_job(job_id)
+
+
+@contextmanager
+def _progress(job_id: UUID, out: TextIO) -> Iterator[None]:
+    """A line that moves while the work goes on, where a person looks at it."""
+    if not out.isatty():
+        yield
+        return
+    ended = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(job_id, out, ended), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join(5)
+
+
+def _watch(job_id: UUID, out: TextIO, ended: threading.Event) -> None:
+    try:
+        while not ended.wait(LOOK_SECONDS):
+            row = jobs.get_job(job_id)
+            if row.total:
+                out.write(f"\r{words.size(row.progress)} of {words.size(row.total)} read \033[K")
+                out.flush()
+    except DatabaseError:
+        pass  # the line only informs
+    finally:
+        out.write("\r\033[K")
+        out.flush()
+        connection.close()
+
+
+def sessions_of(row: JobRow) -> list[SessionRow]:
+    """The sessions that the job brought or found unchanged."""
+    return sessions.find_sessions([int(key) for key in row.result.get("sessions") or []])
+
+
+def describe(row: SessionRow) -> str:
+    """One session in a line."""
+    parts = [words.counted(row.message_count, "message"), words.counted(row.call_count, "call")]
+    if row.compaction_count:
+        parts.append(words.counted(row.compaction_count, "compaction"))
+    if row.node_count:
+        parts.append(words.counted(row.node_count, "summary", "summaries"))
+    if row.topic_count:
+        parts.append(words.counted(row.topic_count, "topic"))
+    if row.problem_count:
+        parts.append(words.counted(row.problem_count, "problem") + " in reading")
+    return f"{row.title or row.source_id} ({row.format}): {', '.join(parts)}"
+
+
+def address_of(row: SessionRow) -> str:
+    """Where the session is shown."""
+    port = recorded_port() or DEFAULT_PORT
+    return f"http://127.0.0.1:{port}{reverse('session', args=[row.id])}"
+
+
+def where_to_look() -> str:
+    """What to do next, as a sentence."""
+    if is_up():
+        return "Not signed in yet? contextviz sign-in prints an address."
+    return "Start the pages with: contextviz up"

@@ -1,0 +1,76 @@
+"""The door of every command: `contextviz …` when installed, `manage.py …` in a checkout.
+
+Nothing is imported before it is known to be needed: `inspect` and its like run on the pure floors, without Django.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module, util
+
+# Commands on files: a module with `main(arguments: list[str]) -> int`, which must not import Django.
+PURE_COMMANDS = {"inspect": "contextviz.cli.inspect"}
+
+USAGE = """\
+usage: contextviz COMMAND [options]
+
+  up                     start everything: web server and worker, on 127.0.0.1
+  demo                   load the demo session
+  import PATH…           read transcripts, stores or folders into the library
+  inspect PATH… [--json] read files and print what is in them; no database, no server
+  sign-in                print a fresh sign-in address
+  worker                 run one more worker by itself
+  check                  check the settings
+
+contextviz COMMAND --help explains one command; contextviz help lists the rest.
+"""
+
+
+def run_tests(arguments: list[str]) -> int:
+    """Run pytest with the arguments; the tests live in the checkout."""
+    if util.find_spec("pytest") is None:
+        print(
+            "contextviz: the test tools are not installed; run `python3 manage.py test` in a checkout.", file=sys.stderr
+        )
+        return 2
+    status: int = import_module("pytest").main(arguments)
+    return int(status)
+
+
+def run_django(arguments: list[str]) -> int:
+    """Run a management command; a wrong setting is one sentence, not a traceback."""
+    if util.find_spec("django") is None:
+        print(
+            "contextviz: its packages are not in this virtual environment; leave it (deactivate) and run the same "
+            "command again, or install them: pip install --require-hashes -r requirements.lock",
+            file=sys.stderr,
+        )
+        return 2
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "contextviz.settings")
+    management = import_module("django.core.management")
+    exceptions = import_module("django.core.exceptions")
+    try:
+        management.execute_from_command_line(["contextviz", *arguments])
+    except exceptions.ImproperlyConfigured as error:
+        print(f"contextviz: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command that the arguments name; the process's exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or given[0] in {"-h", "--help"}:
+        print(USAGE, end="")
+        return 0 if given else 2
+    if given[0] in {"--version", "version"}:
+        print(import_module("contextviz").__version__)
+        return 0
+    if given[0] == "test":
+        return run_tests(given[1:])
+    if given[0] in PURE_COMMANDS:
+        status: int = import_module(PURE_COMMANDS[given[0]]).main(given[1:])
+        return status
+    # A command's module cannot have a dash in its name, what people type can.
+    return run_django([given[0].replace("-", "_"), *given[1:]])

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from contextviz.cli.database import migrate
+from contextviz.cli.importing import address_of, describe, read_here, sessions_of, where_to_look
+from contextviz.services.ingest import UploadRefused, import_paths
+from contextviz.store.queries import jobs
+
+NOTHING_READ = 2
+
+
+class Command(BaseCommand):
+    help = "Read transcripts, stores or folders into the library. Files are never changed; the same again is skipped."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("paths", nargs="+", metavar="PATH", help="a transcript, a store, or a folder of them")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        migrate()
+        try:
+            job_id = import_paths(options["paths"], now=timezone.now())
+        except UploadRefused as refused:
+            raise CommandError(str(refused), returncode=NOTHING_READ) from refused
+        row = read_here(job_id, sys.stderr)
+        for line in jobs.job_log(job_id):
+            self.stderr.write(line.text)
+        if row.state != "done":
+            raise CommandError(row.outcome, returncode=NOTHING_READ)
+        for one in row.result.get("files") or []:
+            if one.get("reason"):
+                self.stdout.write(f"  {one['path']}: {one['reason']}")
+        for session in sessions_of(row):
+            self.stdout.write(f"{describe(session)}\n    {address_of(session)}")
+        self.stdout.write(f"{row.outcome} {where_to_look()}")

@@ -1,0 +1,1 @@
+"""Budget tables, and the prices and windows that hold here."""

@@ -1,0 +1,82 @@
+"""Budget tables: packed when a session is saved, opened for its page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+import zstandard
+from django.db import transaction
+
+from contextviz.analysis.budget import (
+    BudgetTable,
+    FileTotal,
+    Group,
+    Headroom,
+    HeavyItem,
+    PrefixBreak,
+    PrefixTable,
+    Repeat,
+    ToolTotal,
+    UsageGroup,
+    budget,
+)
+from contextviz.analysis.composition import Composition, WindowSums, compositions
+from contextviz.events.session import Transcript
+from contextviz.events.text import TextPool, TextRef
+from contextviz.events.usage import TokenUsage
+from contextviz.store.models import BudgetRecord
+from contextviz.store.queries import budgets, transcripts
+from contextviz.store.texts import TextReader
+
+_LISTS: dict[str, type] = {
+    "groups": Group,
+    "heaviest": HeavyItem,
+    "tools": ToolTotal,
+    "files": FileTotal,
+    "repeats": Repeat,
+}
+
+
+def packed_budget(
+    transcript: Transcript, found: Sequence[Composition], pool: TextPool, sums: list[WindowSums] | None = None
+) -> bytes:
+    """The budget table of `transcript` as BudgetRecord holds it; `sums` of its windows where they are there already."""
+    table = budget(transcript, found, _texts_of(pool), sums)
+    raw = orjson.dumps(table, option=orjson.OPT_NON_STR_KEYS)
+    return zstandard.ZstdCompressor(level=3).compress(raw)
+
+
+def _texts_of(pool: TextPool) -> Callable[[Iterable[TextRef]], Mapping[bytes, str]]:
+    if isinstance(pool, TextReader):
+        return pool.get_many
+    return lambda refs: {ref.digest: pool.get(ref) for ref in refs}
+
+
+def budget_of(session_id: int) -> BudgetTable | None:
+    """A session's budget table, None where it was never computed. One query."""
+    packed = budgets.find_budget(session_id)
+    return None if packed is None else opened_budget(packed)
+
+
+def opened_budget(packed: bytes) -> BudgetTable:
+    """The table behind `packed_budget`."""
+    read: dict[str, Any] = orjson.loads(zstandard.ZstdDecompressor().decompress(packed, max_output_size=1 << 26))
+    for name, kind in _LISTS.items():
+        read[name] = [kind(**row) for row in read[name]]
+    read["usage"] = [UsageGroup(**row | {"usage": TokenUsage(**row["usage"])}) for row in read["usage"]]
+    prefix = read["prefix"]
+    read["prefix"] = PrefixTable(**prefix | {"breaks": [PrefixBreak(**row) for row in prefix["breaks"]]})
+    read["headroom"] = Headroom(**read["headroom"]) if read["headroom"] else None
+    return BudgetTable(**read)
+
+
+def compute_budget(session_id: int) -> BudgetTable:
+    """Compute and keep the table of a session that an earlier version saved. Reads the whole session; raises
+    NotFound."""
+    transcript = transcripts.load_transcript(session_id)
+    packed = packed_budget(transcript, compositions(transcript), TextReader())
+    with transaction.atomic():
+        BudgetRecord.objects.update_or_create(session_id=session_id, defaults={"body": packed})
+    return opened_budget(packed)

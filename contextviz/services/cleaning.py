@@ -1,0 +1,86 @@
+"""Dropping what nothing refers to any more: texts, packs, raw files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import zstandard
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
+
+from contextviz.events.text import TextRef
+from contextviz.store import artifacts
+from contextviz.store.bulk import chunks
+from contextviz.store.models import (
+    ArtifactRecord,
+    SessionArtifactRecord,
+    TextPackRecord,
+    TextRecord,
+    TextUseRecord,
+    UploadRecord,
+)
+from contextviz.store.texts import write_pack
+
+BATCH_TEXTS = 2000
+
+
+def drop_unused_artifacts() -> int:
+    """Remove raw files that no session is read from and no open batch still needs; how many."""
+    removed = 0
+    for record in _unused_artifacts():
+        with transaction.atomic():
+            # Looked at once more under the lock: the same content may just have been sent again.
+            locked = ArtifactRecord.objects.select_for_update().filter(pk=record.pk)
+            if not list(locked) or not _unused_artifacts().filter(pk=record.pk).exists():
+                continue
+            ArtifactRecord.objects.filter(pk=record.pk).delete()
+            if not record.path:
+                artifacts.remove(record.sha256)
+            removed += 1
+    return removed
+
+
+def _unused_artifacts() -> QuerySet[ArtifactRecord]:
+    waiting = UploadRecord.objects.filter(artifact=OuterRef("pk"), batch__finished_at__isnull=True)
+    linked = SessionArtifactRecord.objects.filter(artifact=OuterRef("pk"))
+    return ArtifactRecord.objects.filter(~Exists(linked), ~Exists(waiting))
+
+
+def drop_unused_texts(candidates: Iterable[int]) -> int:
+    """Remove those of the texts (by row id) that no session uses, and their bytes from their packs; how many.
+
+    A digest that is just reading one of them notices when it saves, and reads again.
+    """
+    return sum(_drop_batch(part) for part in chunks(candidates, BATCH_TEXTS))
+
+
+def _drop_batch(numbers: Sequence[int]) -> int:
+    with transaction.atomic():
+        used = TextUseRecord.objects.filter(text=OuterRef("pk"))
+        locked = TextRecord.objects.select_for_update().filter(~Exists(used), pk__in=numbers).order_by("pk")
+        rows = list(locked.values_list("pk", "pack_id"))
+        TextRecord.objects.filter(pk__in=[number for number, _ in rows]).delete()
+        for pack in sorted({pack for _, pack in rows}):
+            _repack(pack)
+    return len(rows)
+
+
+def _repack(pack_id: int) -> None:
+    """Write the texts that are left of a pack into a new one: what was deleted must not stay in the bytes."""
+    pack = TextPackRecord.objects.filter(pk=pack_id).first()
+    if pack is None:
+        return
+    left = list(TextRecord.objects.filter(pack_id=pack_id).order_by("offset"))
+    if left:
+        raw = zstandard.ZstdDecompressor().decompress(bytes(pack.data), max_output_size=pack.raw_size)
+        texts = [
+            (TextRef(bytes(one.digest), one.chars, one.size, one.estimated_tokens), raw[one.offset :][: one.size])
+            for one in left
+        ]
+        fresh = write_pack(texts, pack.estimator)
+        offset = 0
+        for one in left:
+            one.pack, one.offset = fresh, offset
+            offset += one.size
+        TextRecord.objects.bulk_update(left, ["pack", "offset"], batch_size=500)
+    pack.delete()

@@ -1,0 +1,201 @@
+"""Files of this machine: what is found in the usual agent homes, and bringing it in.
+
+Transcripts are copied, so that a session stays whole when its agent rotates or deletes the file. Agents' databases
+are read where they lie: they hold credential tables beside the conversations, and those never leave their file.
+Only files that a reader knows are looked at further than their first lines; nothing else is kept.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from contextviz.services.jobs import JobFailed, JobRun, open_job
+from contextviz.services.receive import UploadRefused, open_batch, receive, shown_name
+from contextviz.sources.files import NamedPath, is_special, probe, walk
+from contextviz.sources.registry import detect
+from contextviz.sources.sqlite import MAGIC
+from contextviz.store import artifacts
+from contextviz.store.models import ArtifactRecord, SessionArtifactRecord, UploadBatchRecord, UploadRecord
+
+MOST_FILES = 20_000
+MOST_FOUND = 5000
+CHUNK_BYTES = 1024 * 1024
+# Where agents keep transcripts, below the home folder; a pattern is one level of names, `**` any number.
+_HOMES = (
+    ("OpenClaw", ".openclaw", ("agents/*/agent/openclaw-agent.sqlite", "agents/*/sessions/*.jsonl", "lcm.db")),
+    ("Claude Code", ".claude", ("projects/*/*.jsonl",)),
+    ("Codex", ".codex", ("sessions/**/*.jsonl", "archived_sessions/**/*.jsonl")),
+    ("pi", ".pi", ("agent/sessions/**/*.jsonl",)),
+)
+
+
+class NothingThere(UploadRefused):
+    """A path that is not there, or is neither a file nor a folder; the text is a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundHome:
+    """An agent's home with transcripts in it. `files` stops counting at 5,000 (`is_more`)."""
+
+    agent: str
+    path: str
+    files: int
+    is_more: bool
+
+
+def discover_homes(home: Path | None = None) -> list[FoundHome]:
+    """The usual agent homes that hold transcripts: names and counts only, symbolic links not followed."""
+    base = Path.home() if home is None else home
+    found = []
+    for agent, folder, patterns in _HOMES:
+        root = base / folder
+        if root.is_symlink() or not root.is_dir():
+            continue
+        count = 0
+        for count, _ in enumerate(_matching(root, patterns), start=1):  # the last number is the count
+            if count >= MOST_FOUND:
+                break
+        if count:
+            found.append(FoundHome(agent, str(root), count, count >= MOST_FOUND))
+    return found
+
+
+def _matching(root: Path, patterns: Sequence[str]) -> Iterator[Path]:
+    for pattern in patterns:
+        yield from _below(root, pattern.split("/"))
+
+
+def _below(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
+    first, rest = parts[0], parts[1:]
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        path = Path(entry.path)
+        if entry.is_dir(follow_symlinks=False):
+            if first == "**":
+                yield from _below(path, parts)
+            elif rest and path.match(first):
+                yield from _below(path, rest)
+        elif entry.is_file(follow_symlinks=False):
+            last = rest if first == "**" else parts
+            if len(last) == 1 and path.match(last[0]):
+                yield path
+
+
+def import_paths(paths: Iterable[str | Path], *, now: datetime, origin: str = "import") -> UUID:
+    """Open a job that brings in the transcripts at or below `paths` and reads them together; enqueue it after commit.
+
+    Raises NothingThere, with a sentence, before anything is opened.
+    """
+    whole = [Path(path).expanduser().absolute() for path in paths]
+    if not whole:
+        raise NothingThere("No file or folder was named. Name the transcripts to import.")
+    for path in whole:
+        if not path.exists():
+            raise NothingThere(f"There is no file or folder at {path}. Check the path.")
+        if is_special(path):
+            raise NothingThere(f"{path} is neither a file nor a folder. Name a transcript or a folder of them.")
+    with transaction.atomic():
+        batch_id = open_batch(now=now, origin=origin)
+        params = {"batch": str(batch_id), "paths": [str(path) for path in whole]}
+        job_id = open_job("digest", now=now, params=params)
+        UploadBatchRecord.objects.filter(pk=batch_id).update(job_id=job_id)
+    return job_id
+
+
+def refresh(session_id: int, *, now: datetime) -> UUID | None:
+    """Open a job that reads a session's files again where one of them has grown on this machine; else None."""
+    links = SessionArtifactRecord.objects.filter(session_id=session_id).exclude(source_path="")
+    sources = [(Path(link.source_path), link.artifact) for link in links.select_related("artifact")]
+    if not any(_has_changed(path, artifact) for path, artifact in sources):
+        return None
+    there = [path for path, _ in sources if path.is_file()]
+    return import_paths(there, now=now)
+
+
+def _has_changed(path: Path, artifact: ArtifactRecord) -> bool:
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return found.st_size != artifact.size or found.st_mtime > artifact.received_at.timestamp()
+
+
+def collect(run: JobRun, batch: UploadBatchRecord) -> None:
+    """Bring the files of an import job into its batch. Doing it again adds only what is missing."""
+    have = set(UploadRecord.objects.filter(batch=batch, state="received").values_list("source_path", flat=True))
+    count = kept = 0
+    for named in _walk_all(run.params["paths"]):
+        count += 1
+        if count > MOST_FILES:
+            run.log(f"only the first {MOST_FILES} files were looked at; name a smaller folder for the rest")
+            break
+        run.progress(0)
+        if str(named.path) in have or _take(run, batch, named):
+            kept += 1
+    if not kept:
+        names = ", ".join(run.params["paths"][:3])
+        raise JobFailed(f"Looked at {count} files in {names}: none is a transcript that contextviz can read.")
+
+
+def _walk_all(paths: Sequence[str]) -> Iterator[NamedPath]:
+    for text in paths:
+        path = Path(text)
+        prefix = f"{path.name}/" if path.is_dir() and len(paths) > 1 else ""
+        for named in walk(path):
+            yield NamedPath(named.path, prefix + named.name)
+
+
+def _take(run: JobRun, batch: UploadBatchRecord, named: NamedPath) -> bool:
+    try:
+        looked = probe(named.path, named.name)
+        known = detect(looked)
+        if known is None or known[1].role == "ignored":
+            return False
+        if looked.head.startswith(MAGIC):
+            _take_in_place(batch, named)
+        else:
+            with named.path.open("rb") as stream:
+                chunks = iter(lambda: stream.read(CHUNK_BYTES), b"")
+                receive(
+                    chunks, named.name, batch_id=batch.pk, now=timezone.now(), source_path=str(named.path.absolute())
+                )
+    except UploadRefused as refusal:
+        run.log(str(refusal))
+        return False
+    except OSError as error:
+        run.log(f"{named.name} cannot be read: {error.strerror}")
+        return False
+    return True
+
+
+def _take_in_place(batch: UploadBatchRecord, named: NamedPath) -> None:
+    path = named.path.absolute()
+    # A store in WAL mode has its newest rows beside it.
+    beside = [path, *(extra for extra in [path.with_name(path.name + "-wal")] if extra.exists())]
+    sha256 = artifacts.hash_of(beside)
+    now = timezone.now()
+    with transaction.atomic():
+        artifact, _ = ArtifactRecord.objects.get_or_create(
+            sha256=sha256,
+            defaults={
+                "name": shown_name(named.name),
+                "size": path.stat().st_size,
+                "path": str(path),
+                "received_at": now,
+            },
+        )
+        UploadRecord.objects.create(
+            batch=batch, name=shown_name(named.name), state="received", artifact=artifact, source_path=str(path),
+            started_at=now, finished_at=now,
+        )  # fmt: skip

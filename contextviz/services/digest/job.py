@@ -1,0 +1,72 @@
+"""The digest job: collect, read, and say what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from uuid import UUID
+
+from django.utils import timezone
+
+from contextviz import __version__
+from contextviz.services.cleaning import drop_unused_artifacts
+from contextviz.services.digest.batch import BatchFile, files_of_batch, fingerprint_of
+from contextviz.services.digest.collecting import collect
+from contextviz.services.digest.outcome import count, nothing, success, was
+from contextviz.services.digest.reading import Reading
+from contextviz.services.jobs import JobFailed, JobRun, perform
+from contextviz.store.models import SessionArtifactRecord, SessionRecord, UploadBatchRecord
+
+LISTED = 200
+
+
+def digest(job_id: UUID | str) -> bool:
+    """Read the batch of a digest job; false where another process has the job or it has ended."""
+    return perform(job_id, _digest)
+
+
+def _digest(run: JobRun) -> str:
+    batch = UploadBatchRecord.objects.get(pk=UUID(run.params["batch"]))
+    if run.params.get("paths"):
+        collect(run, batch)
+    files = files_of_batch(batch)
+    if not files:
+        raise JobFailed("None of the files of this upload is here any more. Send them again.", can_retry=False)
+    fingerprint = fingerprint_of(files)
+    known = _read_before(files, fingerprint)
+    if known:
+        run.result = {"sessions": known, "files": [], "unchanged": len(known)}
+        _close(batch, fingerprint, known)
+        return f"Nothing new: {count(len(files), 'file')} with the same content {was(len(files))} read before."
+    outcome = Reading(run, files).read_all()
+    _close(batch, fingerprint, outcome.sessions)
+    run.result = {
+        "sessions": outcome.sessions,
+        "files": [asdict(one) for one in outcome.files[:LISTED]],
+        "problems": [asdict(one) for one in outcome.problems[:LISTED]],
+        "unchanged": len(outcome.unchanged),
+    }
+    if not outcome.sessions:
+        raise JobFailed(nothing(outcome), can_retry=False)
+    return success(outcome, len(files))
+
+
+def _close(batch: UploadBatchRecord, fingerprint: str, sessions: list[int]) -> None:
+    UploadBatchRecord.objects.filter(pk=batch.pk).update(
+        fingerprint=fingerprint if sessions else "", session_ids=sessions, finished_at=timezone.now()
+    )
+    drop_unused_artifacts()
+
+
+def _read_before(files: Sequence[BatchFile], fingerprint: str) -> list[int]:
+    """The sessions that these very files were read into by this version, all still there; else none."""
+    earlier = UploadBatchRecord.objects.filter(fingerprint=fingerprint, finished_at__isnull=False)
+    for ids in earlier.order_by("-finished_at").values_list("session_ids", flat=True)[:5]:
+        if ids and SessionRecord.objects.filter(pk__in=ids).exclude(status="deleting").count() == len(ids):
+            return list(ids)
+    if len(files) == 1:
+        links = SessionArtifactRecord.objects.filter(
+            artifact_id=files[0].artifact_id, session__read_by=__version__[:32]
+        )
+        return list(links.exclude(session__status="deleting").values_list("session_id", flat=True).order_by("id"))
+    return []

@@ -1,0 +1,203 @@
+"""From paths to what was read: walk, look at each file, give every reader its files together."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from contextviz.events.problem import ReadProblem
+from contextviz.events.session import SourceFile, Transcript
+from contextviz.sources.attach import attach
+from contextviz.sources.lines import BOM, bounded_lines, parse_object
+from contextviz.sources.lossless_claw import LosslessClawReader
+from contextviz.sources.registry import READERS, detect
+from contextviz.sources.source import Found, Probe, ReadItem, ReadOptions
+from contextviz.sources.sqlite import MAGIC, UnreadableStore, table_columns
+
+HEAD_BYTES = 64 * 1024
+PROBE_RECORDS = 50
+PROBE_BYTES = 8 * 1024 * 1024
+MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
+MAX_DEPTH = 32
+MANY_FILES = 500
+LONGEST_KEPT = 512
+KEPT_HEAD = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPath:
+    """A file and the name people know it by (relative to what they named, `/` between parts)."""
+
+    path: Path
+    name: str
+
+
+def walk(path: Path) -> Iterator[NamedPath]:
+    """The regular files at or below `path`, in name order. Symbolic links inside a folder are not followed,
+    special files and anything deeper than 32 folders are left out."""
+    if path.is_file():
+        yield NamedPath(path, path.name)
+    elif path.is_dir():
+        yield from _walk_folder(path, "", 0)
+
+
+def _walk_folder(folder: Path, prefix: str, depth: int) -> Iterator[NamedPath]:
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        name = printable(f"{prefix}{entry.name}")
+        if entry.is_dir(follow_symlinks=False) and depth < MAX_DEPTH:
+            yield from _walk_folder(Path(entry.path), f"{name}/", depth + 1)
+        elif entry.is_file(follow_symlinks=False):
+            yield NamedPath(Path(entry.path), name)
+
+
+def printable(name: str) -> str:
+    """A file name that can be stored and shown whatever bytes the file system gave."""
+    return name.encode("utf-8", errors="replace").decode("utf-8").replace("\x00", "\ufffd")
+
+
+def probe(path: Path, name: str | None = None) -> Probe:
+    """Look at a file: its head, its first records, its tables. Raises OSError where it cannot be opened."""
+    size = path.stat().st_size
+    with open(path, "rb") as raw:
+        head = raw.read(HEAD_BYTES)
+    shown = printable(path.name) if name is None else name
+    if head.startswith(MAGIC):
+        try:
+            return Probe(path, shown, size, head, tables=table_columns(path))
+        except UnreadableStore:
+            return Probe(path, shown, size, head, tables={})
+    document = _document(path, size, head)
+    records = (document,) if document is not None else first_records(path)
+    return Probe(path, shown, size, head, records=records, document=document)
+
+
+def first_records(path: Path) -> tuple[dict[str, Any], ...]:
+    """The first parsable JSON objects of a file, at most 50, looking at its first 8 MiB."""
+    found: list[dict[str, Any]] = []
+    looked = 0
+    with open(path, "rb") as raw:
+        for line, _ended, is_too_long in bounded_lines(raw, PROBE_BYTES):
+            looked += len(line)
+            body = line.replace(b"\x00", b"").removeprefix(BOM).strip()
+            parsed = None if is_too_long or not body.startswith(b"{") else parse_object(body)
+            if parsed is not None:
+                found.append(parsed[0])
+            if len(found) >= PROBE_RECORDS or looked > PROBE_BYTES:
+                break
+    return tuple(found)
+
+
+def _document(path: Path, size: int, head: bytes) -> dict[str, Any] | None:
+    body = head.removeprefix(BOM).lstrip()
+    if not body.startswith(b"{") or size > MAX_DOCUMENT_BYTES:
+        return None
+    first, _, rest = body.partition(b"\n")
+    if rest.strip() and parse_object(first.strip()) is not None:
+        return None
+    try:
+        value = orjson.loads(path.read_bytes().removeprefix(BOM))
+    except orjson.JSONDecodeError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def read_paths(paths: Sequence[NamedPath], options: ReadOptions) -> Iterator[ReadItem]:
+    """Read files that were named together: a SourceFile for each, transcripts one at a time, problems.
+
+    Files no reader knows come out as ignored, with the reason. A summary store is attached to the session of
+    the same id where that is among them; else it is a session of its own.
+    """
+    by_reader: dict[str, list[Found]] = {reader.name: [] for reader in READERS}
+    for named in paths:
+        try:
+            looked = probe(named.path, named.name)
+        except OSError as error:
+            yield ReadProblem(
+                "unreadable_file", f"{named.name} cannot be opened: {error.strerror}", "error", named.name
+            )
+            continue
+        known = detect(looked)
+        if known is None:
+            yield SourceFile(named.name, None, "ignored", False, why_ignored(looked), looked.size)
+        else:
+            by_reader[known[0].name].append(Found(_slim(looked) if len(paths) > MANY_FILES else looked, known[1]))
+    yield from _read_attached(by_reader, options)
+
+
+def _slim(looked: Probe) -> Probe:
+    """The probe without long texts in its first records: 20,000 of them would not fit into memory, and readers look
+    there for ids, times and kinds only."""
+    return replace(looked, head=looked.head[:KEPT_HEAD], records=tuple(_cut(record) for record in looked.records))
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, str):
+        return value[:LONGEST_KEPT]
+    if isinstance(value, dict):
+        return {key: _cut(item) for key, item in value.items()}
+    return [_cut(item) for item in value] if isinstance(value, list) else value
+
+
+def _read_attached(by_reader: dict[str, list[Found]], options: ReadOptions) -> Iterator[ReadItem]:
+    stores: dict[str, list[Transcript]] = {}
+    for item in _read(LosslessClawReader.name, by_reader, options):
+        if isinstance(item, Transcript):
+            stores.setdefault(item.session.id, []).append(item)
+        else:
+            yield item
+    for reader in READERS:
+        if reader.name == LosslessClawReader.name:
+            continue
+        for item in _read(reader.name, by_reader, options):
+            if isinstance(item, Transcript) and item.session.generation == "active":
+                for store in stores.pop(item.session.id, []):
+                    attach(item, store)
+            yield item
+    for left in stores.values():
+        yield from left
+
+
+def _read(name: str, by_reader: dict[str, list[Found]], options: ReadOptions) -> Iterable[ReadItem]:
+    files = by_reader[name]
+    reader = next(reader for reader in READERS if reader.name == name)
+    return reader.read(files, options) if files else ()
+
+
+def why_ignored(looked: Probe) -> str:
+    """In a few words, why no reader takes a file."""
+    if looked.size == 0:
+        return "empty file"
+    if looked.head.startswith(b"version https://git-lfs"):
+        return "a Git LFS pointer, not the file itself"
+    if looked.tables is not None:
+        return "a SQLite database of another program"
+    start = looked.head[:512].lstrip().lower()
+    if start.startswith((b"<!doctype", b"<html")):
+        return "an HTML page, not a transcript"
+    if looked.records:
+        return "JSON of a kind that no reader knows"
+    if b"\x00" in looked.head or _looks_binary(looked.head):
+        return "a binary file"
+    return "not a transcript: no JSON records in it"
+
+
+def _looks_binary(head: bytes) -> bool:
+    sample = head[:4096]
+    controls = sum(byte < 9 or 13 < byte < 32 for byte in sample)
+    return bool(sample) and controls / len(sample) > 0.05
+
+
+def is_special(path: Path) -> bool:
+    """Whether `path` is neither a regular file nor a folder (a pipe, a device, a socket)."""
+    mode = path.stat().st_mode
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))

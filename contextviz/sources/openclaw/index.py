@@ -1,0 +1,102 @@
+"""What OpenClaw's session index claims (formats.md A.9): hints, never truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from contextviz.sources.values import as_dict, as_float, as_id, as_int, as_list, as_text
+
+_NUMBERS = {
+    "compactionCount": "compaction_count",
+    "totalTokens": "total_tokens",
+    "contextTokens": "context_tokens",
+    "inputTokens": "input_tokens",
+    "outputTokens": "output_tokens",
+    "cacheRead": "cache_read_tokens",
+    "cacheWrite": "cache_write_tokens",
+}
+
+
+@dataclass(slots=True)
+class Claim:
+    """One session's entry: `key` is its session key, `parent_key` its spawner's, `checkpoints` what is said of
+    compactions by their entry id."""
+
+    session_id: str
+    key: str
+    hints: dict[str, int | str | None] = field(default_factory=dict)
+    window: int | None = None
+    title: str | None = None
+    model: str | None = None
+    parent_key: str | None = None
+    forked_from: str | None = None
+    checkpoints: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def agent(self) -> str | None:
+        """The agent that the key names: `agent:<id>:…`."""
+        parts = self.key.split(":")
+        return parts[1] or None if len(parts) >= 3 and parts[0] == "agent" else None
+
+
+def claims_of(document: Mapping[str, Any]) -> Iterator[Claim]:
+    """The entries of a sessions.json that name a session."""
+    for key, value in document.items():
+        claim = claim_of(key, as_dict(value))
+        if claim is not None:
+            yield claim
+
+
+def claim_of(key: str, entry: Mapping[str, Any]) -> Claim | None:
+    """One SessionEntry, or None where it names no session."""
+    session_id = as_id(entry.get("sessionId"))
+    if session_id is None:
+        return None
+    hints: dict[str, int | str | None] = {}
+    for name, ours in _NUMBERS.items():
+        if name in entry:
+            hints[ours] = as_int(entry.get(name))
+    cost = as_float(entry.get("estimatedCostUsd"))
+    if cost is not None:
+        hints["estimated_cost_usd"] = str(cost)
+    hints["session_key"] = key
+    return Claim(
+        session_id=session_id,
+        key=key,
+        hints=hints,
+        window=as_int(entry.get("contextTokens")) or None,
+        title=as_id(entry.get("label")) or as_id(entry.get("displayName")),
+        model=as_id(entry.get("model")),
+        parent_key=as_id(entry.get("spawnedBy")) or as_id(entry.get("parentSessionKey")),
+        checkpoints=_checkpoints(entry),
+    )
+
+
+def _checkpoints(entry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for point in map(as_dict, as_list(entry.get("compactionCheckpoints"))):
+        of_entry = as_id(as_dict(point.get("postCompaction")).get("entryId"))
+        if of_entry is not None:
+            found[of_entry] = {"reason": as_text(point.get("reason")), "after": as_int(point.get("tokensAfter"))}
+    return found
+
+
+@dataclass(slots=True)
+class Claims:
+    """All claims of one read. Two keys may name one session (a cron job and its run): the first wins."""
+
+    by_session: dict[str, Claim] = field(default_factory=dict)
+    session_of_key: dict[str, str] = field(default_factory=dict)
+
+    def add(self, claim: Claim) -> None:
+        """Take a claim in."""
+        self.session_of_key[claim.key] = claim.session_id
+        self.by_session.setdefault(claim.session_id, claim)
+
+    def parent_of(self, claim: Claim | None) -> str | None:
+        """The session id of the session that spawned one."""
+        if claim is None or claim.parent_key is None:
+            return None
+        return self.session_of_key.get(claim.parent_key)

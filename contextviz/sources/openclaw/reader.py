@@ -1,0 +1,244 @@
+"""The reader: all files of one read together, so that nothing is counted twice."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+import zstandard
+
+from contextviz.events.problem import ReadProblem
+from contextviz.events.session import SourceFile, Transcript
+from contextviz.sources.lines import Json, JsonLines
+from contextviz.sources.openclaw import kinds
+from contextviz.sources.openclaw.draft import Draft
+from contextviz.sources.openclaw.finish import Identity, finish
+from contextviz.sources.openclaw.index import Claim, Claims, claims_of
+from contextviz.sources.openclaw.kinds import SQLITE, Generation
+from contextviz.sources.openclaw.planning import Plan, planned, shared
+from contextviz.sources.openclaw.store import TABLES, Kept, Shelf
+from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
+from contextviz.sources.sqlite import UnreadableStore, open_store
+from contextviz.sources.values import as_id, as_text
+
+MAX_UNPACKED_BYTES = 4 * 1024 * 1024 * 1024
+COPY = "the same entries as another file of this session"
+
+
+@dataclass(slots=True)
+class Reading:
+    """What one read remembers across files: claims, the names given, and each family's counted entries."""
+
+    options: ReadOptions
+    names: frozenset[str]
+    claims: Claims = field(default_factory=Claims)
+    families: dict[str, set[str]] = field(default_factory=dict)
+    shared: set[str] = field(default_factory=set)
+    sessions: frozenset[str] = frozenset()
+
+    def seen(self, family: str) -> frozenset[str]:
+        """The entries of a family that were counted already."""
+        return frozenset(self.families.get(family, ()))
+
+    def may_share(self, *families: str | None) -> bool:
+        """Whether other files may hold copies of the entries of one of these families."""
+        return any(family in self.shared for family in families)
+
+    def remember(self, family: str, draft: Draft) -> None:
+        """Keep a draft's entries where other files may hold copies of them."""
+        if family in self.shared:
+            self.families.setdefault(family, set()).update(draft.keys)
+
+
+class OpenClawReader:
+    """Reads OpenClaw and pi transcripts, OpenClaw's index and its SQLite store."""
+
+    name = "openclaw"
+
+    def detect(self, probe: Probe) -> Detection | None:
+        """See Reader.detect; rules: formats.md A.1 and 0.2."""
+        return kinds.detect(probe)
+
+    def read(self, files: Sequence[Found], options: ReadOptions) -> Iterator[ReadItem]:
+        """See Reader.read. Index first, then stores, then transcripts: parents before their forks."""
+        reading = Reading(options, frozenset(one.probe.basename for one in files))
+        plans = planned([one for one in files if one.detection.role in ("session", "archive")])
+        reading.shared = shared(plans)
+        reading.sessions = frozenset(plan.session_id for plan in plans) | frozenset(plan.family for plan in plans)
+        for one in files:
+            if one.detection.role == "index":
+                yield from _read_index(one, reading)
+            elif one.detection.role in ("ignored", "trace", "duplicate"):
+                yield _source(one, is_counted=False, reason=one.detection.reason)
+        for one in files:
+            if one.detection.role == "store":
+                yield from _read_store(one, reading)
+        for plan in plans:
+            yield from _read_file(plan, reading)
+
+
+def _source(found: Found, *, is_counted: bool, reason: str | None, session: str | None = None) -> SourceFile:
+    probe, detection = found.probe, found.detection
+    return SourceFile(probe.name, detection.format, detection.role, is_counted, reason, probe.size, session)
+
+
+def _read_index(found: Found, reading: Reading) -> Iterator[ReadItem]:
+    yield _source(found, is_counted=False, reason=found.detection.reason)
+    name, document = found.probe.name, found.probe.document
+    if document is None and found.probe.size:
+        try:
+            loaded = orjson.loads(found.probe.path.read_bytes())
+        except (orjson.JSONDecodeError, OSError):
+            loaded = None
+        document = loaded if isinstance(loaded, dict) else None
+    if document is None:
+        said = "the session index is empty" if found.probe.size == 0 else "the session index is not one JSON object"
+        yield ReadProblem("empty_store", f"{said}; sessions are read from their own files", "warning", name)
+        return
+    for claim in claims_of(document):
+        reading.claims.add(claim)
+
+
+def _read_file(plan: Plan, reading: Reading) -> Iterator[ReadItem]:
+    found = plan.found
+    try:
+        with _plain(found.probe) as path:
+            lines = JsonLines(path, found.probe.name, id_of=_entry_id)
+            draft = _read_lines(lines, plan, reading)
+    except (OSError, zstandard.ZstdError) as error:
+        yield _source(found, is_counted=False, reason=f"it cannot be read: {error}")
+        yield ReadProblem("unreadable_file", f"{found.probe.name} cannot be read: {error}", "error", found.probe.name)
+        return
+    session_id = kinds.topic_of(found.probe.basename) or as_id(draft.header.get("id")) or plan.session_id
+    if plan.parent_file is None and draft.replayed and draft.replayed == len(draft.tree.nodes):
+        detection = Detection(found.detection.format, "duplicate", COPY)
+        yield _source(Found(found.probe, detection), is_counted=False, reason=COPY, session=session_id)
+        return
+    yield _source(found, is_counted=True, reason=None, session=session_id)
+    transcript = _finished(draft, plan, session_id, reading)
+    del draft  # as large as the transcript; whoever is given that may take long with it
+    yield transcript
+
+
+def _read_lines(lines: JsonLines, plan: Plan, reading: Reading) -> Draft:
+    seen = reading.seen(plan.family) | reading.seen(plan.session_id)
+    draft = Draft(lines.name, plan.found.detection.format, reading.options.pool, seen, lines.counts, lines.problems)
+    draft.keeps_keys = reading.may_share(plan.family, plan.session_id)
+    for record in lines:
+        if not draft.add(record.value, record.line):
+            lines.mark_unknown(record, as_text(record.value.get("type")) or "(none)")
+    reading.remember(plan.family, draft)
+    reading.remember(plan.session_id, draft)
+    return draft
+
+
+def _finished(draft: Draft, plan: Plan, session_id: str, reading: Reading) -> Transcript:
+    claim = reading.claims.by_session.get(session_id)
+    identity = Identity(
+        session_id=session_id,
+        agent=kinds.agent_of(plan.found.probe.name) or (claim.agent if claim else None),
+        generation=plan.generation,
+        claim=claim,
+        parent=reading.claims.parent_of(claim),
+        forked_from=plan.forked_from or (claim.forked_from if claim else None),
+    )
+    return finish(draft, identity, reading.options)
+
+
+def _entry_id(record: Json) -> str | None:
+    return as_id(record.get("id"))
+
+
+@contextmanager
+def _plain(probe: Probe) -> Iterator[Path]:
+    """The path of a file's plain JSONL: its own, or a temporary one for a zstd file (bounded)."""
+    if not kinds.is_packed(probe):
+        yield probe.path
+        return
+    with tempfile.TemporaryDirectory(prefix="contextviz-unpacked-") as folder:
+        target = Path(folder) / "transcript.jsonl"
+        with probe.path.open("rb") as packed, target.open("wb") as plain:
+            size = 0
+            with zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True) as reader:
+                while part := reader.read(1 << 20):
+                    size += len(part)
+                    if size > MAX_UNPACKED_BYTES:
+                        raise OSError("it unpacks to more than 4 GiB")
+                    plain.write(part)
+        yield target
+
+
+def _read_store(found: Found, reading: Reading) -> Iterator[ReadItem]:
+    name = found.probe.name
+    try:
+        with open_store(found.probe.path, TABLES) as connection:
+            shelf = Shelf(connection, name)
+            shelf.load_index()
+            ids = shelf.session_ids()
+            reading.shared.update(shelf.shared_ids() | (set(ids) & reading.sessions))
+            yield _source(found, is_counted=True, reason=None, session=ids[0] if len(ids) == 1 else None)
+            for session in ids:
+                yield _stored(shelf, session, found, reading)
+            for kept in shelf.archives():
+                yield from _read_kept(kept, shelf, set(ids), found, reading)
+    except UnreadableStore as error:
+        yield _source(found, is_counted=False, reason="it cannot be read as a SQLite store")
+        yield ReadProblem("unreadable_file", str(error), "error", name)
+
+
+def _stored(shelf: Shelf, session: str, found: Found, reading: Reading) -> Transcript:
+    claim = shelf.claims.by_session.get(session)
+    source = claim.forked_from if claim else None
+    seen = reading.seen(session) | (reading.seen(source) if source else frozenset())
+    draft = Draft(shelf.name, SQLITE, reading.options.pool, seen, keeps_keys=reading.may_share(session))
+    shelf.fill(draft, session)
+    reading.remember(session, draft)
+    identity = Identity(
+        session_id=session,
+        agent=(claim.agent if claim else None) or shelf.agent or kinds.agent_of(found.probe.name),
+        generation=Generation(),
+        claim=claim,
+        parent=shelf.parent_of(session),
+        forked_from=source,
+    )
+    return finish(draft, identity, reading.options)
+
+
+def _read_kept(kept: Kept, shelf: Shelf, ids: set[str], found: Found, reading: Reading) -> Iterator[ReadItem]:
+    """An archived transcript, where it is not among the files or the store's own rows already."""
+    if kept.name in reading.names or (kept.state == "cold" and kept.session_id in ids):
+        return
+    if kept.body is None:
+        said = f"the archived transcript {kept.name} of session {kept.session_id} is not here; add that file to see it"
+        yield ReadProblem("archive_missing", said, "warning", found.probe.name, None, None, kept.name)
+        return
+    with tempfile.TemporaryDirectory(prefix="contextviz-archive-") as folder:
+        path = Path(folder) / "transcript.jsonl"
+        path.write_bytes(kept.body)
+        lines = JsonLines(path, f"{found.probe.name}#{kept.name}", id_of=_entry_id)
+        draft = Draft(
+            lines.name, SQLITE, reading.options.pool, reading.seen(kept.session_id), lines.counts, lines.problems
+        )
+        draft.keeps_keys = reading.may_share(kept.session_id)
+        for record in lines:
+            if not draft.add(record.value, record.line):
+                lines.mark_unknown(record, as_text(record.value.get("type")) or "(none)")
+    reading.remember(kept.session_id, draft)
+    claim: Claim | None = shelf.claims.by_session.get(kept.session_id)
+    yield finish(draft, _kept_identity(kept, shelf, claim), reading.options)
+
+
+def _kept_identity(kept: Kept, shelf: Shelf, claim: Claim | None) -> Identity:
+    named = kinds.generation_of(kept.name)
+    state = kept.state if kept.state in ("reset", "deleted") else "active"
+    generation = named if named.state != "active" else Generation("reset" if state == "reset" else "deleted", kept.at)
+    if state == "active":
+        generation = Generation()
+    return Identity(
+        session_id=kept.session_id, agent=(claim.agent if claim else None) or shelf.agent, generation=generation,
+        claim=claim if state == "active" else None, parent=shelf.parent_of(kept.session_id),
+    )  # fmt: skip

@@ -1,0 +1,80 @@
+"""What a reader is given and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from contextviz.events.problem import ReadProblem
+from contextviz.events.session import FileRole, SourceFile, Transcript
+from contextviz.events.text import TextPool
+
+ReadItem = SourceFile | Transcript | ReadProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A file as detection sees it. `name` is its path as people know it (relative to what they named, `/`
+    between parts; an upload's own name), which may differ from where its bytes lie (`path`).
+
+    `records` are the first parsable JSON objects (at most 50); `document_keys` the top-level keys where the
+    whole file is one JSON object; `tables` a SQLite file's tables with their columns.
+    """
+
+    path: Path
+    name: str
+    size: int
+    head: bytes = b""
+    records: tuple[dict[str, Any], ...] = ()
+    document: Mapping[str, Any] | None = None
+    tables: Mapping[str, frozenset[str]] | None = None
+
+    @property
+    def basename(self) -> str:
+        """The last part of `name`."""
+        return self.name.rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """What a file is to one reader."""
+
+    format: str
+    role: FileRole
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file with what it was detected to be."""
+
+    probe: Probe
+    detection: Detection
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What a reader needs from outside. `now` is the clock (suspicious times are measured against it)."""
+
+    pool: TextPool
+    now: datetime
+    with_snapshots: bool = True
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Reader(Protocol):
+    """A format's reader. One instance in the registry, no state between calls."""
+
+    name: str
+
+    def detect(self, probe: Probe) -> Detection | None:
+        """Say what `probe` is, by its content first and its name only as a help; None when it is not ours."""
+        ...
+
+    def read(self, files: Sequence[Found], options: ReadOptions) -> Iterator[ReadItem]:
+        """Read all files of one reader that were named together: a SourceFile for each, the transcripts one at a
+        time, problems of no single session. Counts nothing twice across the files. Never raises for bad input."""
+        ...

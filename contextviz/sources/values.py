@@ -1,0 +1,63 @@
+"""Values of foreign JSON, coerced without trust: the wrong type is None, never an exception."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+MOST_SAME = 4096
+_same: dict[str, str] = {}
+
+
+def same(text: str | None) -> str | None:
+    """`text`, as the object that an equal text met lately was: a session of 100,000 rows names its roles, tools and
+    models in each of them, and every id at least twice. Saves memory, changes nothing."""
+    if text is None:
+        return None
+    found = _same.setdefault(text, text)
+    if len(_same) > MOST_SAME:
+        _same.clear()
+    return found
+
+
+def as_int(value: Any) -> int | None:
+    """A non-negative whole number from a number or digits as text; None for anything else (booleans, NaN)."""
+    if type(value) is int:  # nearly always; a boolean is of another type
+        return value if 0 <= value < 2**63 else None
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, str):
+        text = value.strip()
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        value = int(value)
+    return value if isinstance(value, int) and 0 <= value < 2**63 else None
+
+
+def as_float(value: Any) -> float | None:
+    """A finite non-negative number, or None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) and value >= 0 else None
+
+
+def as_text(value: Any) -> str | None:
+    """A string as it is, or None for anything else."""
+    return value if isinstance(value, str) else None
+
+
+def as_id(value: Any) -> str | None:
+    """An identifier: non-empty text; empty and "REDACTED" count as missing (formats.md traps 37 and case 015)."""
+    return value if isinstance(value, str) and value and value != "REDACTED" else None
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    """A mapping as it is, or an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """A list as it is, or an empty one."""
+    return value if isinstance(value, list) else []

@@ -1,0 +1,64 @@
+"""Model calls, compactions, problems."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from contextviz.events.call import ModelCall
+from contextviz.events.compaction import Compaction
+from contextviz.events.problem import ReadProblem
+from contextviz.store.models import CallRecord, CompactionRecord, ProblemRecord
+from contextviz.store.rows.call import CALLS, COMPACTIONS, PROBLEMS
+from contextviz.store.values import NotFound
+
+
+def calls(session_id: int, *, start: int = 0, stop: int | None = None) -> list[ModelCall]:
+    """Calls from index `start` up to but not `stop`, in order. One query. Charts use services.figures instead."""
+    found = CallRecord.objects.filter(session_id=session_id, index__gte=start)
+    if stop is not None:
+        found = found.filter(index__lt=stop)
+    return [CALLS.to_event(row) for row in found.order_by("index").values_list(*CALLS.columns)]
+
+
+def get_call(session_id: int, index: int) -> ModelCall:
+    """One call by its index (the number that people read, less one); raises NotFound."""
+    found = calls(session_id, start=index, stop=index + 1) if index >= 0 else []
+    if not found:
+        raise NotFound(f"Session {session_id} has no call {index + 1}.")
+    return found[0]
+
+
+def calls_at(session_id: int, indexes: Collection[int]) -> dict[int, ModelCall]:
+    """Calls by index, missing ones left out. One query."""
+    found = CallRecord.objects.filter(session_id=session_id, index__in=set(indexes)).order_by("index")
+    return {row[0]: CALLS.to_event(row) for row in found.values_list(*CALLS.columns)}
+
+
+def call_of_message(session_id: int, message_index: int) -> ModelCall | None:
+    """The call that a message is the answer of."""
+    found = CallRecord.objects.filter(session_id=session_id, message_index=message_index).order_by("index")
+    row = found.values_list(*CALLS.columns).first()
+    return CALLS.to_event(row) if row else None
+
+
+def compactions(session_id: int, *, start: int = 0, stop: int | None = None) -> list[Compaction]:
+    """Compactions in order, from place `start` up to but not `stop` (places count from 0). One query."""
+    found = CompactionRecord.objects.filter(session_id=session_id, index__gte=start).order_by("index")
+    if stop is not None:
+        found = found.filter(index__lt=stop)
+    return [COMPACTIONS.to_event(row) for row in found.values_list(*COMPACTIONS.columns)]
+
+
+def get_compaction(session_id: int, number: int) -> Compaction:
+    """One compaction by the number people read; raises NotFound."""
+    found = CompactionRecord.objects.filter(session_id=session_id, number=number).order_by("index")
+    row = found.values_list(*COMPACTIONS.columns).first()
+    if row is None:
+        raise NotFound(f"Session {session_id} has no compaction {number}.")
+    return COMPACTIONS.to_event(row)
+
+
+def problems(session_id: int, *, limit: int = 1000, offset: int = 0) -> list[ReadProblem]:
+    """What could not be read as it stands, in the order found. One query."""
+    found = ProblemRecord.objects.filter(session_id=session_id, index__gte=offset, index__lt=offset + limit)
+    return [PROBLEMS.to_event(row) for row in found.order_by("index").values_list(*PROBLEMS.columns)]

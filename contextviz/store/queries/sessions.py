@@ -1,0 +1,197 @@
+"""Sessions: the Library's list, and one session."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, F, Q, QuerySet
+
+from contextviz.store.models import (
+    ArtifactRecord,
+    SessionArtifactRecord,
+    SessionDetailRecord,
+    SessionRecord,
+    SessionSeriesRecord,
+)
+from contextviz.store.rows import session as rows
+from contextviz.store.values import Facet, LibraryFilter, NotFound, Page, SessionDetail, SessionRow, SourceRow
+
+_COLUMNS = tuple(field.name for field in fields(SessionRow))
+_TEXTS = frozenset(
+    {"format_version", "agent", "title", "cwd", "model", "parent", "forked_from", "window_basis", "estimator"}
+)
+SORTS = {
+    "time": "sorted_at",
+    "started": "started_at",
+    "title": "title",
+    "agent": "agent",
+    "calls": "call_count",
+    "messages": "message_count",
+    "compactions": "compaction_count",
+    "fill": "occupancy_share",
+    "tokens": "spend_total_tokens",
+    "cost": "cost_usd",
+    "problems": "problem_count",
+}
+
+
+def _row(values: dict[str, Any]) -> SessionRow:
+    known: dict[str, Any] = {name: (value or None) if name in _TEXTS else value for name, value in values.items()}
+    return SessionRow(**known)
+
+
+def _visible() -> QuerySet[SessionRecord]:
+    return SessionRecord.objects.exclude(status="deleting")
+
+
+def library(
+    chosen: LibraryFilter = LibraryFilter(),  # noqa: B008  # frozen
+    *,
+    sort: str = "time",
+    descending: bool = True,
+    page: int = 1,
+    size: int = 50,
+) -> Page[SessionRow]:
+    """One page of sessions, unknown values last; `sort` is a key of SORTS. Two queries."""
+    found = _filtered(chosen)
+    key = F(SORTS.get(sort, "sorted_at"))
+    order = key.desc(nulls_last=True) if descending else key.asc(nulls_last=True)
+    total = found.count()
+    number = max(1, min(page, -(-total // size) or 1))
+    start = (number - 1) * size
+    listed = found.order_by(order, "-id").values(*_COLUMNS)[start : start + size]
+    return Page([_row(values) for values in listed], number, size, total)
+
+
+def sessions_after(
+    chosen: LibraryFilter, *, after: tuple[datetime, int] | None, limit: int
+) -> list[tuple[SessionRow, datetime]]:
+    """Sessions in the default order, the newest first, each with the time it is sorted by; those behind the place
+    `after` (that time, and the session's id). One query, however far in."""
+    found = _filtered(chosen)
+    if after is not None:
+        at, number = after
+        # Written so that the index serves it on both databases; `at` alone bounds the range.
+        found = found.filter(sorted_at__lte=at).exclude(sorted_at=at, pk__gte=number)
+    listed = found.order_by("-sorted_at", "-id").values("sorted_at", *_COLUMNS)[:limit]
+    return [(_row(values), at) for values in listed for at in [values.pop("sorted_at")]]
+
+
+def _filtered(chosen: LibraryFilter) -> QuerySet[SessionRecord]:
+    found = _visible()
+    for word in chosen.search.split()[:8]:
+        found = found.filter(
+            Q(title__icontains=word) | Q(source_id__icontains=word) | Q(agent__icontains=word)
+            | Q(cwd__icontains=word) | Q(model__icontains=word)
+        )  # fmt: skip
+    if chosen.format:
+        found = found.filter(format=chosen.format)
+    if chosen.agent:
+        found = found.filter(agent=chosen.agent)
+    if chosen.has_compactions:
+        found = found.filter(compaction_count__gt=0)
+    if chosen.has_problems:
+        found = found.filter(problem_count__gt=0)
+    if chosen.since:
+        found = found.filter(sorted_at__gte=chosen.since)
+    if chosen.until:
+        found = found.filter(sorted_at__lt=chosen.until)
+    return found
+
+
+def facets() -> dict[str, list[Facet]]:
+    """Values to filter by with their counts, under "format" and "agent", the commonest first. Two queries."""
+    result = {}
+    for name in ("format", "agent"):
+        counted = _visible().exclude(**{name: ""}).values_list(name).annotate(n=Count("id")).order_by("-n", name)
+        result[name] = [Facet(value, count) for value, count in counted[:100]]
+    return result
+
+
+def session_count() -> int:
+    """How many sessions there are; none makes the Library teach the first step."""
+    return _visible().count()
+
+
+def recent_sessions(limit: int = 8) -> list[SessionRow]:
+    """The newest sessions."""
+    return [_row(values) for values in _visible().order_by("-sorted_at", "-id").values(*_COLUMNS)[:limit]]
+
+
+def get_session(session_id: int) -> SessionRow:
+    """One session's row; raises NotFound."""
+    values = _visible().filter(pk=session_id).values(*_COLUMNS).first()
+    if values is None:
+        raise NotFound(f"There is no session {session_id} here; it may have been deleted.")
+    return _row(values)
+
+
+def find_sessions(session_ids: list[int]) -> list[SessionRow]:
+    """The rows of those sessions that exist, in the order of their ids."""
+    return [_row(values) for values in _visible().filter(pk__in=session_ids).order_by("id").values(*_COLUMNS)]
+
+
+def named(source_id: str) -> list[SessionRow]:
+    """Sessions with this id of their own (a parent, a fork's origin, a map's session key)."""
+    return [_row(values) for values in _visible().filter(source_id=source_id).order_by("id").values(*_COLUMNS)[:20]]
+
+
+def related(row: SessionRow) -> list[SessionRow]:
+    """Sessions that this one names as parent or origin, and those that name it."""
+    names = [name for name in (row.parent, row.forked_from) if name]
+    either = Q(source_id__in=names) | Q(parent=row.source_id) | Q(forked_from=row.source_id)
+    found = _visible().filter(either).exclude(pk=row.id).order_by("id")
+    return [_row(values) for values in found.values(*_COLUMNS)[:100]]
+
+
+def revision(session_id: int) -> int:
+    """The session's revision, which grows with every change; 0 where there is none. One small query, for polling."""
+    found = _visible().filter(pk=session_id).values_list("revision", flat=True).first()
+    return found or 0
+
+
+def session_detail(session_id: int, *, with_times: bool = True) -> SessionDetail:
+    """One session with its detail (see SessionDetail); raises NotFound. Two queries.
+
+    Without `with_times` the times of its entries, as many as it has lines, are left out.
+    """
+    row = get_session(session_id)
+    found = SessionDetailRecord.objects.filter(session_id=session_id).select_related("session").first()
+    if found is None:
+        raise NotFound(f"Session {session_id} has not been read completely.")
+    detail = rows.unpack_detail(found.body)
+    if not with_times:
+        detail["entry_times"] = {}
+    session = rows.to_session(found.session, detail)
+    return SessionDetail(row, session, rows.fill_transcript(session, detail))
+
+
+def series(session_id: int) -> tuple[bytes, bytes]:
+    """What charts draw: strips and compositions as SessionSeriesRecord holds them (services.figures opens them)."""
+    found = SessionSeriesRecord.objects.filter(session_id=session_id).values_list("strips", "compositions").first()
+    if found is None:
+        raise NotFound(f"There is no session {session_id} here; it may have been deleted.")
+    return bytes(found[0]), bytes(found[1])
+
+
+def strips(session_id: int) -> bytes:
+    """The strips alone."""
+    found = SessionSeriesRecord.objects.filter(session_id=session_id).values_list("strips", flat=True).first()
+    if found is None:
+        raise NotFound(f"There is no session {session_id} here; it may have been deleted.")
+    return bytes(found)
+
+
+def sources(session_id: int) -> list[SourceRow]:
+    """The raw files that a session is read from now."""
+    links = SessionArtifactRecord.objects.filter(session_id=session_id).select_related("artifact").order_by("id")
+    return [_source(link, link.artifact) for link in links]
+
+
+def _source(link: SessionArtifactRecord, artifact: ArtifactRecord) -> SourceRow:
+    return SourceRow(
+        artifact.sha256, link.name, artifact.size, link.source_path or artifact.path or None, bool(artifact.path),
+        artifact.received_at,
+    )  # fmt: skip

@@ -1,0 +1,124 @@
+"""A session's own row, and the detail that only its pages read."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import zstandard
+
+from contextviz.events.compaction import SummaryStore
+from contextviz.events.session import LineCounts, Session, SubAgent, Transcript, TreeFacts
+from contextviz.events.usage import TokenUsage
+from contextviz.store.bulk import bounded, clean, clean_deep
+from contextviz.store.models.session import SessionRecord
+
+# Fields of Session that are columns of the same name: text, and the rest.
+_TEXT = ("format", "format_version", "generation", "agent", "title", "cwd", "model", "parent", "forked_from",
+         "window_basis")  # fmt: skip
+_PLAIN = ("generation_at", "started_at", "ended_at", "replayed_lines", "first_own_line", "window",
+          "compaction_threshold")  # fmt: skip
+FILLED = frozenset((*_TEXT, *_PLAIN, "source_id"))
+MAX_DETAIL_BYTES = 1 << 30
+
+
+def key_of(session: Session) -> str:
+    """The hash of what makes it one session."""
+    parts = [part.isoformat() if isinstance(part, datetime) else part for part in session.key]
+    return hashlib.sha256(orjson.dumps(clean_deep(parts))).hexdigest()
+
+
+def fill(record: SessionRecord, session: Session) -> None:
+    """Write the session's fields into its row."""
+    record.source_id = bounded(session.id, 255)
+    for name in _TEXT:
+        limit = getattr(SessionRecord._meta.get_field(name), "max_length", None)
+        value = getattr(session, name)
+        setattr(record, name, bounded(value, limit) if limit else clean(value))
+    for name in _PLAIN:
+        setattr(record, name, getattr(session, name))
+
+
+def to_session(record: SessionRecord, detail: dict[str, Any]) -> Session:
+    """The session behind a row; hints and counters come from its detail."""
+    fields: dict[str, Any] = {name: getattr(record, name) or None for name in _TEXT}
+    # The row's may be made from the first prompt, or from what the last call reported.
+    fields |= {"title": detail["title"], "window": detail["window"]}
+    fields |= {name: getattr(record, name) for name in _PLAIN}
+    return Session(id=record.source_id, hints=detail["hints"], counters=detail["counters"], **fields)
+
+
+def pack_detail(transcript: Transcript) -> bytes:
+    """Everything of a transcript that no table holds, as zstd of JSON."""
+    store = transcript.store
+    body = {
+        "title": transcript.session.title,
+        "window": transcript.session.window,
+        "hints": transcript.session.hints,
+        "counters": transcript.session.counters,
+        "files": transcript.files,
+        "lines": asdict(transcript.lines),
+        "entries": transcript.entries,
+        "failed_calls": transcript.failed_calls,
+        "orphan_results": transcript.orphan_results,
+        "subagents": [asdict(agent) for agent in transcript.subagents],
+        "tree": asdict(transcript.tree) if transcript.tree else None,
+        "context_at_end": transcript.context_at_end,
+        "entry_times": {name: _micros(at) for name, at in transcript.entry_times.items()},
+        "unlogged_usage": asdict(transcript.unlogged_usage) if transcript.unlogged_usage else None,
+        "store": None if store is None else {
+            "engine": store.engine, "file": store.file, "conversations": store.conversations, "facts": store.facts,
+        },
+    }  # fmt: skip
+    options = orjson.OPT_NON_STR_KEYS
+    try:
+        raw = orjson.dumps(body, option=options)
+    except TypeError:
+        raw = orjson.dumps(clean_deep(body), option=options)
+    return zstandard.ZstdCompressor(level=3).compress(raw)
+
+
+def unpack_detail(body: bytes | memoryview) -> dict[str, Any]:
+    """The detail as plain values; `fill_transcript` makes events of them."""
+    raw = zstandard.ZstdDecompressor().decompress(bytes(body), max_output_size=MAX_DETAIL_BYTES)
+    detail: dict[str, Any] = orjson.loads(raw)
+    return detail
+
+
+def fill_transcript(session: Session, detail: dict[str, Any]) -> Transcript:
+    """A transcript with everything that the detail holds; the tables' lists are still empty."""
+    store = detail["store"]
+    return Transcript(
+        session=session,
+        files=detail["files"],
+        lines=line_counts(detail["lines"]),
+        entries=detail["entries"],
+        failed_calls=detail["failed_calls"],
+        orphan_results=detail["orphan_results"],
+        subagents=[SubAgent(**agent) for agent in detail["subagents"]],
+        tree=TreeFacts(**detail["tree"]) if detail["tree"] else None,
+        context_at_end=detail["context_at_end"],
+        entry_times={name: _instant(micros) for name, micros in detail["entry_times"].items()},
+        unlogged_usage=TokenUsage(**detail["unlogged_usage"]) if detail["unlogged_usage"] else None,
+        store=SummaryStore(**store) if store else None,
+    )
+
+
+def line_counts(packed: dict[str, Any]) -> LineCounts:
+    """The line counts behind the detail; JSON made text of the line numbers in `recovered`."""
+    counts = LineCounts(**packed)
+    counts.recovered = {int(line): names for line, names in counts.recovered.items()}
+    return counts
+
+
+def _micros(at: datetime | None) -> int | None:
+    return None if at is None else round((at - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1_000_000)
+
+
+def _instant(micros: int | None) -> datetime | None:
+    return None if micros is None else datetime.fromtimestamp(micros // 1_000_000, UTC).replace(
+        microsecond=micros % 1_000_000
+    )  # fmt: skip

@@ -1,0 +1,109 @@
+"""Replacing a session's rows: only what differs is touched.
+
+Rows are compared in stretches of 64 by a hash that is kept from the last time, so an appended file costs what was
+appended, and nothing has to be read back. Stretches that differ are deleted and written again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import orjson
+
+from contextviz.store.bulk import Row, chunks, insert
+from contextviz.store.models.rows import IndexedRecord
+from contextviz.store.rows.table import Table
+
+STRETCH = 64
+HASH_BYTES = 8
+STRETCHES_AT_ONCE = 32
+Hashes = dict[str, str]
+
+
+def replace(table: Table[Any], session_id: int, events: Iterable[Any], hashes: Hashes) -> int:
+    """Make the table's rows of a session those of `events`; `hashes` is read and brought up to date.
+
+    Returns how many rows were written or removed. Call it inside a transaction.
+    """
+    name = str(table.model._meta.model_name)
+    before = bytes.fromhex(hashes.get(name, ""))
+    after = bytearray()
+    touched = 0
+    batch: list[tuple[int, list[Row]]] = []
+    # A few stretches at a time: a session's rows all at once would be the most memory that an import takes.
+    for number, rows in enumerate(chunks(map(table.to_row, events), STRETCH)):
+        after += _hash_of(rows)
+        if _part(before, number) != _part(after, number):
+            batch.append((number, rows))
+        if len(batch) == STRETCHES_AT_ONCE:
+            touched += _write(table, session_id, batch, before)
+            batch = []
+    touched += _write(table, session_id, batch, before)
+    ends = (len(after) // HASH_BYTES, len(before) // HASH_BYTES)
+    touched += _remove(table.model, session_id, list(range(*ends)))
+    if after:
+        hashes[name] = after.hex()
+    else:
+        hashes.pop(name, None)
+    return touched
+
+
+def _write(table: Table[Any], session_id: int, batch: list[tuple[int, list[Row]]], before: bytes) -> int:
+    removed = _remove(table.model, session_id, [number for number, _ in batch if _part(before, number)])
+    return removed + insert(table.model, _columns(table), _rows_of(table, session_id, batch))
+
+
+def _part(hashes: bytes | bytearray, number: int) -> bytes:
+    return bytes(hashes[number * HASH_BYTES : (number + 1) * HASH_BYTES])
+
+
+def _hash_of(rows: list[Row]) -> bytes:
+    return hashlib.blake2b(repr(rows).encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES).digest()
+
+
+def _columns(table: Table[Any]) -> tuple[str, ...]:
+    return ("session_id", *table.columns) if table.columns[0] == "index" else ("session_id", "index", *table.columns)
+
+
+def _rows_of(table: Table[Any], session_id: int, batch: list[tuple[int, list[Row]]]) -> Iterator[Row]:
+    has_index = table.columns[0] == "index"
+    for number, rows in batch:
+        for index, row in enumerate(rows, number * STRETCH):
+            if has_index and row[0] != index:
+                raise ValueError(f"{table.model.__name__}: row {index} calls itself {row[0]}")
+            yield (session_id, *row) if has_index else (session_id, index, *row)
+
+
+def _remove(model: type[IndexedRecord], session_id: int, stretches: list[int]) -> int:
+    removed = 0
+    for first, last in _stretches_joined(stretches):
+        kept = model._default_manager.filter(session_id=session_id, index__gte=first * STRETCH)
+        removed += kept.filter(index__lt=last * STRETCH).delete()[0]
+    return removed
+
+
+def _stretches_joined(numbers: list[int]) -> Iterator[tuple[int, int]]:
+    start = end = -1
+    for number in numbers:
+        if number == end:
+            end += 1
+            continue
+        if start >= 0:
+            yield start, end
+        start, end = number, number + 1
+    if start >= 0:
+        yield start, end
+
+
+def pack_hashes(hashes: Hashes) -> bytes:
+    """The hashes as SessionDetailRecord keeps them."""
+    return orjson.dumps(hashes)
+
+
+def unpack_hashes(data: bytes | memoryview) -> Hashes:
+    """The hashes of the last time; none for a new session."""
+    raw = bytes(data)
+    loaded: Hashes = orjson.loads(raw) if raw else {}
+    return loaded

@@ -1,0 +1,92 @@
+"""Celery's functions: ids in, a service called. Delivery is at least once; claiming the job's row makes it once."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+from uuid import UUID
+
+from celery import shared_task
+from celery.signals import worker_ready
+from django.db import connections
+from django.utils import timezone
+
+from contextviz.services import delete, digest, expand, jobs, retrieve
+from contextviz.services.follow import Follower
+
+logger = logging.getLogger("contextviz.tasks")
+RECOVER_SECONDS = 30.0
+FOLLOW_SECONDS = 1.0
+_follower = Follower()
+
+
+@shared_task(name="contextviz.digest")
+def run_digest(*, job_id: str, **_: Any) -> None:
+    """Read a batch of files."""
+    digest.digest(job_id)
+
+
+@shared_task(name="contextviz.expand_summary")
+def run_expand_summary(*, job_id: str, **_: Any) -> None:
+    """Expand a summary."""
+    expand.expand_summary(job_id)
+
+
+@shared_task(name="contextviz.retrieve_original")
+def run_retrieve_original(*, job_id: str, **_: Any) -> None:
+    """Get an original back."""
+    retrieve.retrieve_original(job_id)
+
+
+@shared_task(name="contextviz.delete_session")
+def run_delete_session(*, job_id: str, **_: Any) -> None:
+    """Delete a session."""
+    delete.delete_session(job_id)
+
+
+@shared_task(name="contextviz.recover")
+def recover(*, include_queued: bool = False, **_: Any) -> None:
+    """Queue again what dead processes left."""
+    for job_id in jobs.recover_stale(now=timezone.now(), include_queued=include_queued):
+        enqueue(job_id)
+
+
+TASKS = {
+    "digest": run_digest,
+    "expand_summary": run_expand_summary,
+    "retrieve_original": run_retrieve_original,
+    "delete_session": run_delete_session,
+}
+
+
+def enqueue(job_id: UUID | str) -> None:
+    """Tell a worker of a job, once its row is committed: `transaction.on_commit(partial(enqueue, job_id))`."""
+    TASKS[jobs.kind_of(job_id)].delay(job_id=str(job_id))
+
+
+@worker_ready.connect
+def recover_at_start(sender: Any = None, **_: Any) -> None:
+    """A worker begins with what was left by those before it, and looks again every half minute."""
+    _recover_here(include_queued=True)
+    timer = getattr(sender, "timer", None)
+    if timer is not None:
+        timer.call_repeatedly(RECOVER_SECONDS, _recover_here)
+        timer.call_repeatedly(FOLLOW_SECONDS, _follow_here)
+
+
+def _recover_here(*, include_queued: bool = False) -> None:
+    try:
+        recover(include_queued=include_queued)
+    except Exception:
+        logger.exception("what dead processes left could not be queued again")
+    finally:
+        connections.close_all()  # this is the worker's main process; its children must not inherit a connection
+
+
+def _follow_here() -> None:
+    try:
+        _follower.follow_once(timezone.now(), enqueue)
+    except Exception:
+        logger.exception("growing files could not be looked at")
+    finally:
+        connections.close_all()

@@ -1,0 +1,1 @@
+"""Floor 1: how much. Estimators with ids, model windows, prices."""

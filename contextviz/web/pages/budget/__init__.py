@@ -1,0 +1,1 @@
+"""The token budget page."""

@@ -1,0 +1,3 @@
+"""The context at one call."""
+
+from __future__ import annotations

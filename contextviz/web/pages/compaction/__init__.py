@@ -1,0 +1,3 @@
+"""The pages of compactions: the list, and one boundary."""
+
+from __future__ import annotations

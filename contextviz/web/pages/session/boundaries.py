@@ -1,0 +1,127 @@
+"""Compactions at their place in the transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from contextviz.analysis.strip import StripTable
+from contextviz.analysis.transcript import one_line
+from contextviz.charts import words
+from contextviz.events.compaction import Compaction
+from contextviz.web.pages.session.place import Place
+from contextviz.web.pages.session.shown import beginning, joined, quiet
+from contextviz.web.templatetags.masked import masked
+
+SUMMARY_CHARS = 260
+KINDS = {"summary": "", "trim": "trim", "clear": "trim", "microcompact": "trim", "reset": "trim"}
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionRow:
+    """One compaction as components/compaction_row.html draws it."""
+
+    # DOM id
+    id: str
+    # Its number, as people read it
+    number: int
+    # Its own page
+    url: str
+    # "" for a summary, trim for what only dropped, failed
+    kind: str
+    # Window tokens before and after: the client's own, else the reported prompts of the calls around it
+    before: int | None
+    after: int | None
+    # after − before, and its share of before, negative when it shrank
+    delta: int | None
+    share: float | None
+    # Trigger, duration, engine, in one line
+    facts: str
+    # The first words of the summary, escaped and masked
+    summary: SafeString
+    # The session with A just before and B just after it; "" where the calls are not known
+    ab_url: str
+    # "calls 31 → 32"
+    ab_text: str
+    # Loss states are the compaction's own page's matter: they need the whole boundary
+    losses: tuple[tuple[str, int], ...] = ()
+    needed_later: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a compaction's row is told besides itself."""
+
+    # The window in tokens, None where it is not known
+    window: int | None
+    # Reported prompts by call number: the sizes around a compaction for which the client writes none
+    reported: Mapping[int, int]
+
+
+def surroundings(table: StripTable, window: int | None) -> Surroundings:
+    """The reported prompts beside the table's compactions."""
+    at = {call: row for row, call in enumerate(table.calls)}
+    beside = [call for mark in table.compactions for call in (mark.before_call, mark.after_call)]
+    sizes = {call: table.reported[at[call]] for call in beside if call is not None and call in at}
+    return Surroundings(window, {call: size for call, size in sizes.items() if size is not None})
+
+
+def compaction_row(one: Compaction, place: Place, around: Surroundings, texts: Mapping[bytes, bytes]) -> CompactionRow:
+    """A compaction's row; `texts` holds the beginning of its summary."""
+    before, after = one.tokens_before, one.tokens_after
+    is_by_calls = before is None and after is None
+    if is_by_calls:
+        before = around.reported.get((one.before_call if one.before_call is not None else -2) + 1)
+        after = around.reported.get((one.after_call if one.after_call is not None else -2) + 1)
+        is_by_calls = before is not None or after is not None
+    delta = None if before is None or after is None else after - before
+    a = None if one.before_call is None else one.before_call + 1
+    b = None if one.after_call is None else one.after_call + 1
+    between = a is not None and b is not None
+    return CompactionRow(
+        id=f"c-{one.number}",
+        number=one.number,
+        url=reverse("compaction", args=[place.session_id, one.number]),
+        kind="failed" if one.problem and one.summary is None else KINDS[one.kind],
+        before=before,
+        after=after,
+        delta=delta,
+        share=delta / before if delta is not None and before else None,
+        facts=joined([_facts(one, around.window), "sizes by the calls around it" if is_by_calls else ""]),
+        summary=_summary(one, texts),
+        ab_url=place.url(anchor=f"c-{one.number}", a=a, b=b, call=b, after=None, before=None, message=None)
+        if between
+        else "",
+        ab_text=f"calls {a:,} → {b:,}" if a is not None and b is not None else "",
+    )
+
+
+def _facts(one: Compaction, window: int | None) -> str:
+    trigger = one.trigger or "trigger not recorded"
+    if window and one.tokens_before and one.trigger:
+        trigger = f"{one.trigger} at {words.percent(one.tokens_before / window)}"
+    kind = one.kind if one.kind != "summary" else ""
+    lasted = words.duration(one.duration_seconds) if one.duration_seconds is not None else ""
+    past = "" if one.on_active_path else "on a branch that was left"
+    return joined([kind, trigger, lasted, f"by {one.producer}" if one.producer else "", past, one.problem or ""])
+
+
+def _summary(one: Compaction, texts: Mapping[bytes, bytes]) -> SafeString:
+    if one.summary is None:
+        return SafeString("")
+    text = quiet(beginning(texts.get(one.summary.digest, b""), 4000))
+    return masked(one_line(text, SUMMARY_CHARS))
+
+
+def nearest(compactions: Sequence[Compaction], agent: str | None, a: int | None, b: int | None) -> int | None:
+    """The number of the last compaction between two calls (from 1) of an agent's window, None without one."""
+    if a is None or b is None or a >= b:
+        return None
+    found = None
+    for one in compactions:
+        if one.agent == agent and one.after_call is not None and a <= one.after_call and one.after_call + 1 <= b:
+            found = one.number
+    return found

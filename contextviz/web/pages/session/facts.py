@@ -1,0 +1,179 @@
+"""What is known of a session as a whole: facts, files, relations, problems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from contextviz.charts import words
+from contextviz.events.problem import ReadProblem
+from contextviz.events.session import LineCounts
+from contextviz.store.queries import calls, sessions
+from contextviz.store.values import SessionDetail, SessionRow, SourceRow
+from contextviz.web.pages.session.place import Place
+
+SHOWN_PROBLEMS = 6
+SHOWN_FILES = 6
+SHOWN_AGENTS = 12
+FORMATS = {
+    "openclaw": "OpenClaw",
+    "openclaw-sqlite": "OpenClaw store",
+    "pi": "pi",
+    "claude-code": "Claude Code",
+    "codex": "Codex",
+    "conversation-map": "Conversation map",
+    "lossless-claw": "lossless-claw store",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One line of facts; `url` where the value leads somewhere. `is_code` for what can be pasted."""
+
+    name: str
+    value: str
+    url: str = ""
+    is_code: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemRow:
+    """One thing that could not be read as it stands."""
+
+    # error, warning, info
+    severity: str
+    # What is the matter, as a sentence
+    text: str
+    # Where: file and line, "" where that says nothing
+    where: str
+    # The code that `inspect --json` uses
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentLink:
+    """A window of the session: the main chain's, or a sub-agent's."""
+
+    name: str
+    url: str
+    # The task it was given, "" where that is not recorded
+    task: str
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything below the inspector's items."""
+
+    # Facts in the order of interest
+    lines: tuple[Fact, ...]
+    # Windows of the session: the main chain, then sub-agents; empty without sub-agents
+    agents: tuple[AgentLink, ...]
+    # How many sub-agents are not listed
+    more_agents: int
+    # Problems, the first ones, and how many there are in all
+    problems: tuple[ProblemRow, ...]
+    problem_count: int
+    problems_url: str
+    # "99.97 % of 1,204 lines read", "" where lines mean nothing
+    coverage: str
+
+
+def facts_of(detail: SessionDetail, place: Place) -> Facts:
+    """The facts of a session. Three queries."""
+    row, transcript = detail.row, detail.transcript
+    problems = calls.problems(row.id, limit=SHOWN_PROBLEMS) if row.problem_count else []
+    lines = [*_own(row), *_files(sessions.sources(row.id)), *_relations(row)]
+    agents = [
+        AgentLink(
+            agent.kind or agent.id[:24], place.url(agent=agent.id, a=None, b=None, after=None, before=None, call=None,
+            message=None), (agent.task or "")[:120], place.agent == agent.id,
+        )
+        for agent in transcript.subagents[:SHOWN_AGENTS]
+    ]  # fmt: skip
+    if agents:
+        url = place.url(agent=None, a=None, b=None, after=None, before=None, call=None, message=None)
+        agents.insert(0, AgentLink("Main chain", url, "", place.agent is None))
+    return Facts(
+        tuple(lines), tuple(agents), max(0, len(transcript.subagents) - SHOWN_AGENTS),
+        tuple(problem_row(one) for one in problems), row.problem_count, reverse("problems", args=[row.id]),
+        coverage_words(transcript.lines),
+    )  # fmt: skip
+
+
+def problem_row(problem: ReadProblem) -> ProblemRow:
+    """A problem as a line."""
+    name = (problem.file or "").rsplit("/", 1)[-1]
+    place = f"line {problem.line:,}" if problem.line is not None else name
+    return ProblemRow(problem.severity, _sentence(problem.message), place, problem.code)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def coverage_words(lines: LineCounts) -> str:
+    """Which share of the lines was read as what they are, and what became of the others."""
+    share = lines.coverage
+    if share is None:
+        return ""
+    parts = [f"{words.percent(share, 2)} of {words.counted(lines.total - lines.blank, 'line')} read"]
+    if lines.unknown:
+        parts.append(f"{words.counted(lines.unknown, 'line')} of unknown type kept as they are")
+    if lines.malformed:
+        parts.append(f"{words.counted(len(lines.malformed), 'line')} malformed")
+    if lines.in_progress is not None:
+        parts.append(f"line {lines.in_progress:,} still being written")
+    return ", ".join(parts) + "."
+
+
+def _own(row: SessionRow) -> list[Fact]:
+    version = f" {row.format_version}" if row.format_version else ""
+    failed = f", {row.failed_call_count:,} failed" if row.failed_call_count else ""
+    window = "not reported"
+    if row.window is not None:
+        window = f"{words.tokens(row.window)} tok" + {"table": ", from our table", "hint": ", by the index"}.get(
+            row.window_basis or "", ""
+        )
+    return [
+        Fact("Read from", FORMATS.get(row.format, row.format) + version),
+        Fact("Session", row.source_id, is_code=True),
+        Fact("Model", row.model or words.UNKNOWN, is_code=row.model is not None),
+        Fact("Folder", row.cwd or words.UNKNOWN, is_code=row.cwd is not None),
+        Fact("Window", window),
+        Fact("Calls", f"{row.call_count:,}{failed}"),
+        Fact("Messages", f"{row.message_count:,}"),
+        Fact("Tokens spent, reported", words.tokens(row.spend_total_tokens)),
+        Fact("Cost, as written by the client", words.money(row.cost_usd)),
+        Fact("Estimator", row.estimator or words.UNKNOWN, is_code=row.estimator is not None),
+    ]
+
+
+def _files(sources: Sequence[SourceRow]) -> list[Fact]:
+    found = [
+        Fact("File" if at == 0 else "", f"{one.name} · {words.size(one.size)}" + (", read in place" if one.is_in_place
+             else ""), is_code=True)
+        for at, one in enumerate(sources[:SHOWN_FILES])
+    ]  # fmt: skip
+    if len(sources) > SHOWN_FILES:
+        found.append(Fact("", words.counted(len(sources) - SHOWN_FILES, "more file")))
+    return found
+
+
+def _relations(row: SessionRow) -> list[Fact]:
+    found = []
+    named = {}
+    for other in sessions.related(row):
+        named[other.source_id] = other
+        if other.parent == row.source_id or other.forked_from == row.source_id:
+            word = "Forked into" if other.forked_from == row.source_id else "Child"
+            found.append(Fact(word, other.title or other.source_id, reverse("session", args=[other.id])))
+    for word, name in (("Parent", row.parent), ("Forked from", row.forked_from)):
+        if name:
+            other_row = named.get(name)
+            url = reverse("session", args=[other_row.id]) if other_row else ""
+            shown = (other_row.title if other_row else None) or name
+            found.append(Fact(word, shown if url else f"{shown} (not imported)", url))
+    return found[:30]

@@ -1,0 +1,219 @@
+"""Rows of the transcript: one a block, a tool call with its result in one line that opens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.html import escape
+
+from contextviz.analysis.transcript import call_arguments, one_line, result_line, tool_line
+from contextviz.charts import words
+from contextviz.events.message import Block, Message
+from contextviz.web.pages.session.diff import DiffLine, diff_of
+from contextviz.web.pages.session.shown import (
+    NOTHING,
+    Shown,
+    beginning,
+    both_ends,
+    joined,
+    line_count,
+    quiet,
+    safe_cut,
+    shown,
+)
+
+BYTES_A_CHAR = 3  # of HTML: escapes and disclosures may not make a page many times its text
+LONG_CALL = 50_000
+FOLDED_CHARS = 400  # of what is seen only when it is opened; all of it is one click further
+MOST_BLOCKS = 40
+FOLDED = {"thinking": "Thinking", "injected": "Injected", "system": "System prompt", "tools": "Tool definitions",
+          "summary": "Summary"}  # fmt: skip
+CATEGORIES = {"thinking": "thinking", "injected": "memory", "system": "system", "tools": "tools",
+              "summary": "summary", "tool_call": "call", "tool_result": "result"}  # fmt: skip
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A tool's result where its call stands: the message and block it lies in."""
+
+    message: Message
+    place: Place
+    block: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the transcript. `form` chooses its markup: text, fold, tool, image or note."""
+
+    # The DOM id: m-<message> for a message's first row, else m-<message>-<block>
+    id: str
+    form: str
+    # Which rows the keys J, x and c stop at: user, error, or nothing
+    kind: str
+    # The category of its swatch
+    category: str
+    # Who speaks, or the tool's name
+    name: str
+    # Whether it is off the path that led to the session's end
+    is_past: bool
+    # Estimated tokens of what the row shows, its result included; None where that cannot be said
+    tokens: int | None
+    # The text, bounded
+    text: Shown = NOTHING
+    # One line: a tool's telling argument, a fold's first words
+    line: str = ""
+    # What came of it: exit code, duration, lines and size, what the model saw of it
+    facts: str = ""
+    # A tool's result, bounded, and the id of the message it lies in
+    output: Shown = NOTHING
+    output_id: str = ""
+    # Whether the result is an error
+    is_error: bool = False
+    # An edit's lines
+    diff: tuple[DiffLine, ...] = ()
+    # The call's number in the gutter, once a call, with its address
+    call: int | None = None
+    call_url: str = ""
+
+    @property
+    def size(self) -> int:
+        """About how many bytes of HTML its texts make."""
+        inner = sum(len(line.html) + 12 for line in self.diff)
+        return len(self.text.html) + len(self.output.html) + len(escape(self.line)) + len(escape(self.facts)) + inner
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Makes rows of messages. `texts` holds bytes by digest, `level` how many characters of each are shown."""
+
+    session_id: int
+    texts: Mapping[bytes, bytes]
+    level: int
+
+    def rows(self, message: Message, results: Mapping[Place, Result], merged: frozenset[Place]) -> list[Row]:
+        """The rows of one message; results that stand with their calls are left out."""
+        found: list[Row] = []
+        for at, block in enumerate(message.blocks[:MOST_BLOCKS]):
+            if (message.index, at) not in merged:
+                row_id = f"m-{message.index}" if not found else f"m-{message.index}-{at}"
+                found.append(self._row(message, at, block, row_id, results.get((message.index, at))))
+        left = len(message.blocks) - MOST_BLOCKS
+        if left > 0:
+            name, category = _speaker(message)
+            whole = Shown(NOTHING.html, True, 0, 0, reverse("message", args=[self.session_id, message.index]))
+            found.append(Row(f"m-{message.index}-more", "note", "", category, name, False, None, whole,
+                             facts=f"{words.counted(left, 'more block')} in this message"))  # fmt: skip
+        if not message.blocks:
+            found.append(Row(f"m-{message.index}", "note", "", _speaker(message)[1], _speaker(message)[0], False, 0,
+                             facts="no content was written"))  # fmt: skip
+        return found
+
+    def _row(self, message: Message, at: int, block: Block, row_id: str, result: Result | None) -> Row:
+        makers: dict[str, Callable[[Message, int, Block, str], Row]] = {
+            "text": self._text, "image": self._image, "tool_result": self._result,
+        }  # fmt: skip
+        if block.kind == "tool_call":
+            return self._tool(message, at, block, row_id, result)
+        return makers.get(block.kind, self._fold)(message, at, block, row_id)
+
+    def _shown(self, message: Message, at: int, block: Block, limit: int | None = None) -> Shown:
+        data = self.texts.get(block.text.digest, b"")
+        level = self.level if limit is None else limit
+        return shown(
+            beginning(data, level), chars=block.text.chars, limit=level, most_bytes=level * BYTES_A_CHAR,
+            url=block_url(self.session_id, message.index, at),
+        )  # fmt: skip
+
+    def _text(self, message: Message, at: int, block: Block, row_id: str) -> Row:
+        name, category = _speaker(message)
+        kind = "user" if message.is_human else ""
+        if message.role == "user" and not message.is_human and message.agent is None:
+            return self._fold(message, at, block, row_id, name=name, category=category)
+        text = self._shown(message, at, block)
+        return Row(row_id, "text", kind, category, name, not message.on_active_path, block.text.estimated_tokens, text)
+
+    def _fold(self, message: Message, at: int, block: Block, row_id: str, name: str = "", category: str = "") -> Row:
+        text = self._shown(message, at, block, min(self.level, FOLDED_CHARS))
+        first = one_line(quiet(beginning(self.texts.get(block.text.digest, b""), 200))[:400], 100)
+        return Row(
+            row_id, "fold", "", category or CATEGORIES.get(block.kind, "system"),
+            name or FOLDED.get(block.kind, block.kind), not message.on_active_path, block.text.estimated_tokens, text,
+            line=first, facts="" if block.text.chars else "no text was recorded",
+        )  # fmt: skip
+
+    def _image(self, message: Message, at: int, block: Block, row_id: str) -> Row:
+        size = words.size(block.media_bytes) if block.media_bytes is not None else "size unknown"
+        facts = joined([block.media_type or "type unknown", size, "not shown"])
+        return Row(row_id, "note", "", _speaker(message)[1], "Image", not message.on_active_path, None, facts=facts)
+
+    def _tool(self, message: Message, at: int, block: Block, row_id: str, result: Result | None) -> Row:
+        data = self.texts.get(block.text.digest, b"").decode("utf-8", errors="ignore")
+        name, arguments = call_arguments(data)
+        tool = block.tool_name or name or "Tool"
+        line = tool_line(tool, call_arguments(quiet(data))[1]) if len(data) < LONG_CALL else ""
+        line = one_line(line or quiet(safe_cut(data, 400)), min(160, self.level))
+        own = block.text.estimated_tokens
+        output, facts, is_error = NOTHING, "no result yet", False
+        if result is not None:
+            output = self._shown(result.message, result.place[1], result.block, min(self.level, FOLDED_CHARS))
+            facts = joined([*self._facts(result), _lasted(message, result.message)])
+            own += result.block.text.estimated_tokens
+            is_error = result.block.is_error
+        diff, change = diff_of(arguments, most_lines=max(2, min(12, self.level // 100)))
+        return Row(
+            row_id, "tool", "error" if is_error else "", "call", tool, not message.on_active_path, own,
+            self._shown(message, at, block, min(self.level, FOLDED_CHARS)), line=line,
+            facts=joined([change, facts]), output=output, is_error=is_error, diff=diff,
+            output_id=f"m-{result.message.index}" if result and result.place[1] == 0 else "",
+        )  # fmt: skip
+
+    def _result(self, message: Message, at: int, block: Block, row_id: str) -> Row:
+        result = Result(message, (message.index, at), block)
+        output = self._shown(message, at, block, min(self.level, FOLDED_CHARS))
+        return Row(
+            row_id, "tool", "error" if block.is_error else "", "error" if block.is_error else "result",
+            f"Result of {block.tool_name}" if block.tool_name else "Tool result", not message.on_active_path,
+            block.text.estimated_tokens, output=output, facts=joined(self._facts(result)), is_error=block.is_error,
+        )  # fmt: skip
+
+    def _facts(self, result: Result) -> list[str]:
+        block = result.block
+        data = self.texts.get(block.text.digest, b"")
+        line = result_line(quiet(both_ends(data)))
+        lines = line_count(data)
+        parts = [f"exit {line.exit_code}" if line.exit_code is not None else ""]
+        if block.is_error:
+            parts.append(
+                one_line(line.first, 70) if line.exit_code is not None else f"error: {one_line(line.first, 60)}"
+            )
+        if block.is_synthetic:
+            parts.append("written by a repair, not by the tool")
+        parts.append(words.counted(lines, "line") if lines > 1 else "")
+        parts.append(words.size(block.text.size) if block.text.size else "empty")
+        if block.full_chars is not None and block.full_chars > block.text.chars:
+            parts.append(f"model saw {words.size(block.text.chars)} of {words.size(block.full_chars)}")
+        return parts
+
+
+def block_url(session_id: int, message: int, block: int) -> str:
+    """Where the whole text of a block is."""
+    return f"{reverse('message', args=[session_id, message])}?block={block}"
+
+
+def _speaker(message: Message) -> tuple[str, str]:
+    if message.role == "user":
+        if message.is_human:
+            return "User", "user"
+        return ("Task given" if message.agent is not None else "By the client"), "user"
+    if message.role == "tool":
+        return "Tool", "result"
+    return ("Assistant", "assistant") if message.role == "assistant" else ("System", "system")
+
+
+def _lasted(call: Message, result: Message) -> str:
+    if call.at is None or result.at is None or result.at < call.at:
+        return ""
+    return words.duration((result.at - call.at).total_seconds())

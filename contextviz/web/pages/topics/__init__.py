@@ -1,0 +1,3 @@
+"""The pages of conversation maps."""
+
+from __future__ import annotations

@@ -1,0 +1,91 @@
+"""What stands round every page: recent sessions, counts in the side bar, appearance, time zone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.http import HttpRequest, HttpResponseBase
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
+
+from contextviz.store.queries import jobs, preferences, sessions
+from contextviz.store.queries.preferences import Preferences
+from contextviz.store.values import SessionRow
+
+RECENT = 10
+STATES = {"growing": "running"}
+
+
+@dataclass(frozen=True, slots=True)
+class RecentSession:
+    """A row of the side bar: `used`, `window` and `threshold` in tokens, None where unknown."""
+
+    url: str
+    title: str
+    state: str
+    used: int | None
+    window: int | None
+    threshold: int | None
+    compactions: int
+
+
+def shell(request: HttpRequest) -> dict[str, Any]:
+    """Context processor. Everything is lazy: a fragment that shows none of it asks for none of it."""
+    theme = _preferences(request).theme
+    return {
+        "theme": theme if theme in ("light", "dark") else request.COOKIES.get("contextviz_theme", ""),
+        "recent_sessions": SimpleLazyObject(partial(recent, request)),
+        "nav_counts": SimpleLazyObject(partial(_counts, request)),
+    }
+
+
+def recent(request: HttpRequest) -> list[RecentSession]:
+    """The newest sessions; none before signing in."""
+    if not request.user.is_authenticated:
+        return []
+    return [recent_session(row) for row in sessions.recent_sessions(RECENT)]
+
+
+def recent_session(row: SessionRow) -> RecentSession:
+    """A session as the side bar shows it."""
+    return RecentSession(
+        reverse("session", args=[row.id]),
+        row.title or row.source_id,
+        STATES.get(row.status, "idle"),
+        row.occupancy_tokens,
+        row.window,
+        row.compaction_threshold,
+        row.compaction_count,
+    )
+
+
+def _counts(request: HttpRequest) -> dict[str, int]:
+    if not request.user.is_authenticated:
+        return {}
+    return {"library": sessions.session_count(), "jobs": len(jobs.unfinished_jobs())}
+
+
+def _preferences(request: HttpRequest) -> Preferences:
+    known = getattr(request, "preferences", None)
+    if known is not None:
+        found: Preferences = known
+        return found
+    user = getattr(request, "user", None)
+    return preferences.preferences(user.pk) if user is not None and user.is_authenticated else Preferences()
+
+
+class PreferencesMiddleware:
+    """Reads the person's preferences once a request and shows times in their zone."""
+
+    def __init__(self, get_response):  # type: ignore[no-untyped-def]
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        request.preferences = _preferences(request)  # type: ignore[attr-defined]
+        with timezone.override(ZoneInfo(request.preferences.time_zone)):  # type: ignore[attr-defined]
+            response: HttpResponseBase = self.get_response(request)
+        return response

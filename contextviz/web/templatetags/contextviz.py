@@ -1,0 +1,60 @@
+"""The one library that templates load: numbers, marks, masked secrets, and the pages of the side bar."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+from django.urls import NoReverseMatch, reverse
+
+from contextviz.web.templatetags import marks, masked, numbers
+
+register = template.Library()
+for part in (marks, masked, numbers):
+    register.tags.update(part.register.tags)
+    register.filters.update(part.register.filters)
+
+PAGES = (
+    ("Library", "library", "library"),
+    ("Topics", "topics", "topics"),
+    ("Originals", "originals", "originals"),
+    ("Jobs", "jobs", "jobs"),
+    ("Settings", "settings", "settings"),
+)
+
+
+@register.simple_tag(takes_context=True)
+def site_nav(context: template.Context) -> dict[str, Any]:
+    """The pages that exist: home, goto, settings (addresses or "") and the items of the side bar.
+
+    `nav_counts` in the context gives counts by URL name; `nav_here` marks the current page where its path does not.
+    """
+    found = {name: _address(name) for _, name, _ in PAGES}
+    counts = context.get("nav_counts") or {}
+    path = getattr(context.get("request"), "path", "")
+    here = context.get("nav_here")
+    items = [
+        {
+            "name": title,
+            "url": found[name],
+            "icon": mark,
+            "count": counts.get(name),
+            "current": here == name if here else _is_here(path, found[name], found["library"]),
+        }
+        for title, name, mark in PAGES
+        if found[name]
+    ]
+    return {"home": found["library"] or "/", "goto": found["originals"], "settings": found["settings"], "items": items}
+
+
+def _address(name: str) -> str:
+    for candidate in (name, f"web:{name}"):
+        try:
+            return reverse(candidate)
+        except NoReverseMatch:
+            continue
+    return ""
+
+
+def _is_here(path: str, url: str, home: str) -> bool:
+    return path == url if url == home else path.startswith(url)

@@ -1,0 +1,95 @@
+// The one module of every page: theme, side bar, requests of htmx; the elements set themselves up.
+import "./elements/cv-chart.js";
+import "./elements/cv-strip.js";
+import "./elements/cv-upload.js";
+import "./elements/cv-keys.js";
+import "./elements/cv-copy.js";
+import "./elements/cv-live.js";
+import "./elements/cv-follow.js";
+
+const root = document.documentElement;
+
+/** Keep a choice on this machine; without storage it holds for the page. */
+function keep(name, value) {
+  try { localStorage.setItem(`contextviz-${name}`, value); } catch { /* private mode */ }
+}
+
+/** Is the page dark now, by choice or by the system? */
+function isDark() {
+  return root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+function toggleTheme() {
+  const theme = isDark() ? "light" : "dark";
+  root.dataset.theme = theme;
+  keep("theme", theme);
+  document.cookie = `contextviz_theme=${theme}; path=/; max-age=31536000; samesite=strict`;
+  document.dispatchEvent(new CustomEvent("cv:theme"));
+}
+
+function forgetTheme() {
+  try { localStorage.removeItem("contextviz-theme"); } catch { /* nothing was kept */ }
+  document.cookie = "contextviz_theme=; path=/; max-age=0; samesite=strict";
+}
+
+function toggleSide() {
+  const shell = document.body;
+  const narrow = matchMedia("(max-width: 1100px)").matches;
+  if (narrow) { shell.classList.toggle("side-open"); return; }
+  shell.classList.toggle("rail");
+}
+
+document.addEventListener("submit", (event) => {
+  if (!(event.target instanceof HTMLFormElement)) return;
+  if (event.target.matches("[data-theme-form]")) {
+    event.preventDefault();
+    toggleTheme();
+  } else if (event.target.elements.theme) forgetTheme(); // the settings page decides anew
+});
+// The settings page's choice holds for this machine too: "as the system" forgets what the button kept.
+document.addEventListener("submit", (event) => {
+  if (!(event.target instanceof HTMLFormElement) || !event.target.matches("[data-theme-settings]")) return;
+  const theme = new FormData(event.target).get("theme");
+  if (theme === "light" || theme === "dark") keep("theme", theme);
+  else try { localStorage.removeItem("contextviz-theme"); } catch { /* private mode */ }
+});
+document.addEventListener("cv:key", (event) => {
+  if (event.detail === "t") toggleTheme();
+  if (event.detail === "Ctrl-b") toggleSide();
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  document.dispatchEvent(new CustomEvent("cv:theme"));
+});
+
+// A menu or filter closes when the pointer or the focus goes elsewhere, and with Escape.
+const closable = "details.menu[open], details.filter[open]";
+function closeMenus(except) {
+  for (const menu of document.querySelectorAll(closable)) if (!menu.contains(except)) menu.open = false;
+}
+document.addEventListener("pointerdown", (event) => closeMenus(event.target));
+document.addEventListener("focusin", (event) => closeMenus(event.target));
+document.addEventListener("keydown", (event) => {
+  const open = event.key === "Escape" && document.querySelector(closable);
+  if (open) { open.open = false; open.querySelector("summary").focus(); event.stopImmediatePropagation(); }
+}, true);
+
+// Requests: the target says that it is busy; a failure that brings no fragment is said in #notices.
+document.addEventListener("htmx:beforeRequest", (event) => event.detail.target?.setAttribute("aria-busy", "true"));
+document.addEventListener("htmx:afterRequest", (event) => event.detail.target?.removeAttribute("aria-busy"));
+for (const [name, text] of [
+  ["htmx:sendError", "The server did not answer. Is “contextviz up” still running? Then try again."],
+  ["htmx:timeout", "The server took too long to answer. Try again."],
+]) document.addEventListener(name, () => say(text, "error"));
+
+// A fragment that asks for the focus gets it on its heading, so that a reader hears where it is.
+document.addEventListener("htmx:afterSettle", (event) => {
+  event.target?.querySelector?.("[data-focus]")?.focus({ preventScroll: true });
+});
+
+/** Put a sentence into the live region. */
+export function say(text, kind = "info") {
+  const notice = document.createElement("p");
+  notice.className = `notice ${kind}`;
+  notice.textContent = text;
+  document.getElementById("notices")?.replaceChildren(notice);
+}

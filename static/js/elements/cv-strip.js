@@ -1,0 +1,183 @@
+import { fetchFigure, plotly, resolved, thin } from "../figure.js";
+import { HoverBox, Table } from "../strip-table.js";
+
+const NARROW = 700;
+
+/** The context strip: plotly draws the areas once; play-heads, cursor and readout are light overlays on the same axis. */
+class Strip extends HTMLElement {
+  connectedCallback() {
+    this.stop = new AbortController();
+    const { signal } = this.stop;
+    this.track = this.querySelector(".track");
+    this.plot = this.querySelector(".plot");
+    this.last = Number(this.dataset.calls) || 1;
+    this.first = 1;
+    this.marks = (this.dataset.compactions || "").split(",").filter(Boolean).map((call, index) => [Number(call), index + 1]);
+    this.a = Number(this.dataset.a) || undefined;
+    this.b = Number(this.dataset.b) || undefined;
+    this.box = new HoverBox();
+    this.cursor = this.overlay("cursor");
+    this.heads = { a: this.overlay("head a"), b: this.overlay("head b") };
+    this.heads.a.dataset.name = "A";
+    this.heads.b.dataset.name = "B";
+    this.place();
+    this.track.addEventListener("keydown", (event) => this.key(event), { signal });
+    this.track.addEventListener("pointerdown", (event) => this.press(event), { signal });
+    this.track.addEventListener("pointermove", (event) => this.hover(event), { signal });
+    this.track.addEventListener("pointerleave", () => this.unhover(), { signal });
+    document.addEventListener("cv:theme", () => this.draw(), { signal });
+    this.sized = new ResizeObserver(() => { clearTimeout(this.timer); this.timer = setTimeout(() => this.draw(), 60); });
+    this.load();
+  }
+
+  disconnectedCallback() {
+    this.stop.abort();
+    this.sized.disconnect();
+    clearTimeout(this.timer);
+    clearTimeout(this.asking);
+    if (this.plot) window.Plotly?.purge(this.plot);
+    this.box.hide();
+    for (const part of this.querySelectorAll(".head, .cursor")) part.remove();
+  }
+
+  overlay(name) {
+    const part = document.createElement("i");
+    part.className = name;
+    part.hidden = true;
+    this.track.append(part);
+    return part;
+  }
+
+  async load() {
+    try {
+      [this.figure] = await Promise.all([fetchFigure(this.dataset.src, this.stop.signal), plotly()]);
+      const meta = this.figure.layout.meta ?? {};
+      this.first = meta.first ?? 1;
+      this.last = meta.last ?? this.last;
+      this.marks = meta.compactions ?? this.marks;
+      this.table = new Table(this.figure);
+      this.draw();
+      this.sized.observe(this);
+    } catch (error) {
+      if (this.stop.signal.aborted) return;
+      const line = document.createElement("p");
+      line.className = "chart-error";
+      line.textContent = error.message;
+      this.plot.replaceChildren(line);
+    } finally {
+      this.removeAttribute("aria-busy");
+      this.place();
+    }
+  }
+
+  draw() {
+    if (!this.figure || !this.clientWidth) return;
+    const { data, layout } = resolved(this.figure, this);
+    const style = getComputedStyle(this);
+    layout.margin = { ...layout.margin, l: parseFloat(style.getPropertyValue("--left")), r: parseFloat(style.getPropertyValue("--right")) };
+    layout.width = this.clientWidth;
+    layout.height = this.clientHeight;
+    if (layout.margin.r < 60) layout.annotations = layout.annotations?.filter((note) => note.name !== "edge");
+    if (innerWidth <= NARROW) thin(layout.xaxis);
+    window.Plotly.react(this.plot, data, layout, { staticPlot: true, displayModeBar: false });
+    this.place();
+  }
+
+  /** A call stands in the middle of its step, in percent of the track. */
+  percent(call) { return ((call + 0.5 - this.first) / (this.last + 1 - this.first)) * 100; }
+
+  place() {
+    const near = this.a !== undefined && this.b !== undefined && Math.abs(this.percent(this.a) - this.percent(this.b)) * this.track.clientWidth < 1600;
+    for (const [name, head] of Object.entries(this.heads)) {
+      const call = this[name];
+      head.hidden = call === undefined;
+      if (call === undefined) continue;
+      head.style.left = `${this.percent(call)}%`;
+      head.classList.toggle("near", near);
+    }
+  }
+
+  callAt(event) {
+    const box = this.track.getBoundingClientRect();
+    const share = Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
+    return Math.min(Math.floor(this.first + share * (this.last + 1 - this.first)), this.last);
+  }
+
+  press(event) {
+    if (event.button !== 0) return;
+    this.track.setPointerCapture(event.pointerId);
+    const name = event.shiftKey ? "a" : "b";
+    this.set(name, this.callAt(event));
+    const moving = new AbortController();
+    this.track.addEventListener("pointermove", (move) => this.set(name, this.callAt(move)), { signal: moving.signal });
+    for (const end of ["pointerup", "pointercancel"]) this.track.addEventListener(end, () => moving.abort(), { signal: moving.signal });
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const at = this.b ?? this.last;
+    const page = Math.max(Math.round((this.last - this.first) / 20), 10);
+    const next = {
+      ArrowRight: event.shiftKey ? this.marks.find(([call]) => call > at)?.[0] ?? this.last : at + 1,
+      ArrowLeft: event.shiftKey ? this.marks.findLast(([call]) => call < at)?.[0] ?? this.first : at - 1,
+      ArrowUp: at + 1, ArrowDown: at - 1, PageUp: at + page, PageDown: at - page, Home: this.first, End: this.last,
+    }[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.set("b", Math.min(Math.max(next, this.first), this.last));
+  }
+
+  /** Move a play-head: at once on screen, in the URL, and to whoever listens; the inspector follows when it rests. */
+  set(name, call) {
+    if (this[name] === call) return;
+    this[name] = call;
+    this.place();
+    const url = new URL(location.href);
+    url.searchParams.set(name, call);
+    history.replaceState(history.state, "", url);
+    if (name === "b") {
+      this.track.setAttribute("aria-valuenow", call);
+      this.track.setAttribute("aria-valuetext", this.words(call));
+    }
+    this.dispatchEvent(new CustomEvent("cv:call", { bubbles: true, detail: { name, call, a: this.a, b: this.b } }));
+    clearTimeout(this.asking);
+    this.asking = setTimeout(() => this.ask(), 120);
+  }
+
+  ask() {
+    if (this.dataset.go) {
+      const page = new URL(this.dataset.go.replace("/calls/0/", `/calls/${this.b}/`), location.href);
+      if (this.a !== undefined) page.searchParams.set("a", this.a);
+      location.assign(page);
+      return;
+    }
+    const target = this.dataset.target;
+    if (!this.dataset.inspector || !window.htmx || !document.querySelector(target)) return;
+    const url = new URL(this.dataset.inspector, location.href);
+    if (this.a !== undefined) url.searchParams.set("a", this.a);
+    if (this.b !== undefined) url.searchParams.set("b", this.b);
+    window.htmx.ajax("GET", url.pathname + url.search, { source: this, target, swap: "outerHTML" });
+  }
+
+  words(call) {
+    const last = this.marks.findLast(([at, number]) => number && at <= call);
+    const since = last ? `, ${call - last[0] + 1} after compaction ${last[1]}` : "";
+    return `call ${call} of ${this.last}, ${this.table?.size(call) ?? "size unknown"}${since}`;
+  }
+
+  hover(event) {
+    if (event.pointerType === "touch" || !this.table) return;
+    const call = this.callAt(event);
+    this.cursor.hidden = false;
+    this.cursor.style.left = `${this.percent(call)}%`;
+    const track = this.track.getBoundingClientRect();
+    this.box.show(this.table, call, track.left + (this.percent(call) / 100) * track.width, track.top + 20);
+  }
+
+  unhover() {
+    this.cursor.hidden = true;
+    this.box.hide();
+  }
+}
+customElements.define("cv-strip", Strip);

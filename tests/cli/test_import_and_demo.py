@@ -1,0 +1,87 @@
+"""`import` and `demo` on the terminal: no server, no worker needed."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from contextviz.services.jobs import open_job
+from contextviz.store.models import JobRecord
+from contextviz.store.queries import sessions
+from tests.services.building import NOW, claude_lines
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_dir")]
+
+
+def run(*arguments: str) -> str:
+    out = StringIO()
+    call_command(*arguments, stdout=out, stderr=out)
+    return out.getvalue()
+
+
+def test_a_folder_is_imported_and_each_session_told_with_its_address(tmp_path: Path) -> None:
+    (tmp_path / "one.jsonl").write_text(claude_lines(3))
+    (tmp_path / "notes.txt").write_text("not a transcript")
+
+    told = run("import", str(tmp_path))
+
+    row = sessions.recent_sessions(1)[0]
+    assert "alpha question 0 (claude-code): 6 messages, 3 calls" in told
+    assert f"/sessions/{row.id}/" in told
+    assert "Read 1 file: 1 session (1 new)." in told
+    assert "contextviz up" in told
+
+
+def test_the_same_again_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / "one.jsonl").write_text(claude_lines(3))
+    run("import", str(tmp_path))
+
+    assert "Nothing new" in run("import", str(tmp_path))
+    assert sessions.session_count() == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"), [("missing", "There is no file or folder at"), ("notes.txt", "none is a transcript")]
+)
+def test_nothing_to_read_is_exit_status_2_with_a_sentence(tmp_path: Path, name: str, sentence: str) -> None:
+    (tmp_path / "notes.txt").write_text("not a transcript")
+
+    with pytest.raises(CommandError, match=sentence) as failed:
+        run("import", str(tmp_path / name))
+
+    assert failed.value.returncode == 2
+
+
+def test_an_empty_folder_is_told(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="Looked at 0 files"):
+        run("import", str(tmp_path))
+
+
+def test_the_demo_is_loaded_once_and_prints_where_to_look() -> None:
+    first, second = run("demo"), run("demo")
+
+    count = sessions.session_count()
+    assert count >= 4
+    assert first.count("http://127.0.0.1:") == count == second.count("http://127.0.0.1:")
+    assert "Nothing new" in second
+
+
+def test_a_demo_that_was_half_written_is_not_used(data_dir: Path) -> None:
+    (data_dir / ".demo-half").mkdir()
+
+    run("demo")
+
+    assert sessions.session_count() >= 4
+    assert len(list(data_dir.glob("demo-*"))) == 1
+
+
+def test_an_import_does_not_touch_other_jobs(tmp_path: Path) -> None:
+    waiting = open_job("digest", now=NOW, params={"batch": "00000000-0000-4000-8000-000000000000"})
+    (tmp_path / "one.jsonl").write_text(claude_lines(1))
+
+    run("import", str(tmp_path))
+
+    assert JobRecord.objects.get(pk=waiting).state == "queued"

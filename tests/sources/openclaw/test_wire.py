@@ -1,0 +1,66 @@
+"""Rebuilt windows against what the model was really given (skipped where the samples are not beside the project)."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextviz.analysis.snapshots import snapshot_lines
+from tests.sources.openclaw.build import Result, read
+
+SHARED = Path(__file__).resolve().parents[4] / "shared"
+pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="the specification's samples are not beside the project")
+
+
+def score(name: str, result: Result, *, full: bool = False) -> dict[str, Any]:
+    spec = importlib.util.spec_from_file_location("wire_score", SHARED / "tools" / "wire_score.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    lines = (json.loads(json.dumps(line)) for one in result.transcripts for line in snapshot_lines(one, result.pool))
+    found: dict[str, Any] = module.score(SHARED / "samples" / name, lines, full)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "calls", "prompt", "cached", "output", "compactions"),
+    [
+        ("pi-main", 41, 289_240, 261_165, 7_295, 3),
+        ("oc-legacy", 82, 1_559_328, 1_476_872, 15_036, 3),
+        ("oc-cachetrace", 48, 773_975, 720_785, 8_728, 2),
+        ("oc-lossless1", 77, 1_557_282, 1_452_819, 14_104, 0),
+        ("oc-otel-chat-2026.4.29", 7, 100_849, 85_297, 1_201, 0),
+    ],
+)
+def test_every_call_on_disk_is_counted_once(
+    name: str, calls: int, prompt: int, cached: int, output: int, compactions: int
+) -> None:
+    result = read(SHARED / "samples" / name)
+    turns = [call for one in result.transcripts for call in one.calls if call.purpose == "turn"]
+    sums = [
+        sum(call.usage.prompt_tokens or 0 for call in turns),
+        sum(call.usage.cache_read_tokens or 0 for call in turns),
+        sum(call.usage.output_tokens or 0 for call in turns),
+    ]
+    assert (len(turns), *sums) == (calls, prompt, cached, output)
+    assert sum(len(one.compactions) for one in result.transcripts) == compactions
+
+
+@pytest.mark.parametrize("name", ["pi-main", "oc-legacy", "oc-cachetrace", "oc-otel-chat-2026.4.29"])
+def test_windows_are_what_was_sent(name: str) -> None:
+    found = score(name, read(SHARED / "samples" / name))
+    assert (found["exact"], found["recall"], found["precision"], found["missing"]) == (1.0, 1.0, 1.0, 0)
+
+
+def test_pi_files_hold_the_whole_request() -> None:
+    assert score("pi-main", read(SHARED / "samples" / "pi-main"), full=True)["exact"] == 1.0
+
+
+def test_with_lossless_claw_the_transcript_alone_is_partial() -> None:
+    one = read(SHARED / "samples" / "oc-lossless1").only
+    assert {snapshot.basis for snapshot in one.log.snapshots} == {"partial"}

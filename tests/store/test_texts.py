@@ -1,0 +1,97 @@
+"""Texts: once each, in packs, found again by any beginning of their hash."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pytest
+
+from contextviz.events.text import TextRef
+from contextviz.store.models import TextPackRecord, TextRecord
+from contextviz.store.queries import texts
+from contextviz.store.texts import PACK_BYTES, StoreTextPool, TextReader
+
+
+def test_a_text_comes_back_before_and_after_it_is_packed(pool: StoreTextPool) -> None:
+    ref = pool.put("Grüße\nfrom a transcript")
+    assert pool.get(ref) == "Grüße\nfrom a transcript"
+
+    pool.flush()
+
+    assert pool.get(ref) == TextReader().get(ref) == "Grüße\nfrom a transcript"
+    assert (ref.chars, ref.size) == (23, 25)
+
+
+def test_the_same_text_is_kept_once_and_counted_once(db: None) -> None:
+    counted: list[str] = []
+    for _ in range(2):
+        pool = StoreTextPool(count=lambda text: counted.append(text) or 1, estimator="words")  # type: ignore[func-returns-value]
+        first, second = pool.put("again and again"), pool.put("again and again")
+        assert first == second
+        pool.flush()
+
+    assert counted == ["again and again"]
+    assert TextRecord.objects.count() == TextPackRecord.objects.count() == 1
+
+
+def test_packs_are_closed_at_256_kib(pool: StoreTextPool) -> None:
+    for number in range(10):
+        pool.put(str(number) * 70_000)
+
+    pool.flush()
+
+    assert TextPackRecord.objects.count() == 3
+    assert max(TextPackRecord.objects.values_list("raw_size", flat=True)) < PACK_BYTES + 70_000
+
+
+def test_half_surrogates_and_nul_are_replaced(pool: StoreTextPool) -> None:
+    assert pool.get(pool.put("a\x00b\ud800c")) == "a\ufffdb\ufffdc"
+
+
+def test_an_empty_text_is_a_text(pool: StoreTextPool) -> None:
+    ref = pool.put("")
+    pool.flush()
+    assert TextReader().get(ref) == ""
+
+
+def test_a_text_that_is_not_held_is_a_key_error(pool: StoreTextPool) -> None:
+    with pytest.raises(KeyError):
+        TextReader().get(TextRef(b"\x01" * 32, 1, 1, 1))
+
+
+def test_many_texts_are_read_with_two_queries(pool: StoreTextPool, django_assert_num_queries: Any) -> None:
+    refs = [pool.put(f"text {number}") for number in range(500)]
+    pool.flush()
+
+    with django_assert_num_queries(2):
+        found = TextReader().get_many(refs)
+
+    assert found[refs[321].digest] == "text 321"
+
+
+def test_the_beginning_of_a_long_text_says_that_it_is_cut(pool: StoreTextPool) -> None:
+    ref, short = pool.put("ü" * 5000), pool.put("short")
+    pool.flush()
+
+    found = TextReader().beginnings([ref, short], chars=10)
+
+    assert (found[ref.digest].text, found[ref.digest].is_cut) == ("ü" * 10, True)
+    assert (found[short.digest].text, found[short.digest].is_cut) == ("short", False)
+
+
+@pytest.mark.parametrize("digits", [6, 7, 24, 64])
+def test_a_text_is_found_by_any_beginning_of_its_hash(pool: StoreTextPool, digits: int) -> None:
+    pool.put("needle")
+    pool.put("hay")
+    pool.flush()
+    sha256 = hashlib.sha256(b"needle").hexdigest()
+
+    assert [place.sha256 for place in texts.find_texts(sha256[:digits].upper())] == [sha256]
+
+
+@pytest.mark.parametrize("prefix", ["", "abc", "zzzzzz", "g" * 24, "a" * 65, "' OR 1=1 --"])
+def test_what_is_no_hash_finds_nothing(pool: StoreTextPool, prefix: str) -> None:
+    pool.put("needle")
+    pool.flush()
+    assert texts.find_texts(prefix) == []

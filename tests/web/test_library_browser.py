@@ -1,0 +1,86 @@
+"""The Library in a real browser: files arrive and appear without a reload, by mouse and by key."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextviz.store.queries import sessions
+from tests.services.building import claude_lines, upload
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("data_dir")]  # a browser takes seconds
+
+
+def watched(page: Any) -> list[str]:
+    """What the page complains about: script errors and refused content."""
+    said: list[str] = []
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("console", lambda line: said.append(line.text) if "Content Security Policy" in line.text else None)
+    return said
+
+
+def test_chosen_files_are_sent_one_by_one_and_told(signed_in_page: Any, live_url: str, tmp_path: Path) -> None:
+    said = watched(signed_in_page)
+    (tmp_path / "one.jsonl").write_text(claude_lines(3))
+    (tmp_path / "empty.jsonl").write_text("")
+    signed_in_page.goto(live_url + "/settings/")
+    signed_in_page.goto(live_url + "/")
+
+    signed_in_page.set_input_files("#upload-files", [tmp_path / "empty.jsonl", tmp_path / "one.jsonl"])
+
+    signed_in_page.wait_for_selector("text=alpha question 0")  # the page found the session by itself
+    assert sessions.session_count() == 1
+    assert said == []
+
+
+def test_a_refused_file_says_why(signed_in_page: Any, live_url: str, tmp_path: Path) -> None:
+    (tmp_path / "page.jsonl").write_text("<!doctype html><html></html>")
+    signed_in_page.goto(live_url + "/")
+
+    signed_in_page.set_input_files("#upload-files", [tmp_path / "page.jsonl"])
+
+    signed_in_page.wait_for_selector("text=page.jsonl is a web page, not a transcript")
+
+
+def test_search_keeps_the_focus_and_the_address(signed_in_page: Any, live_url: str) -> None:
+    for number, word in enumerate(("checkout", "search"), start=1):
+        session = f"0b1c2d3e-0000-4000-8000-{number:012d}"
+        upload((f"{session}.jsonl", claude_lines(1, session=session, word=word)))
+    said = watched(signed_in_page)
+    signed_in_page.goto(live_url + "/")
+
+    signed_in_page.keyboard.press("/")
+    signed_in_page.keyboard.type("checkout")
+
+    signed_in_page.wait_for_url("**/?q=checkout")
+    signed_in_page.wait_for_selector("text=1 of 2 sessions")
+    assert signed_in_page.evaluate("document.activeElement.name") == "q"
+    assert said == []
+
+
+def test_rows_are_walked_and_opened_by_key(signed_in_page: Any, live_url: str) -> None:
+    upload(("one.jsonl", claude_lines(2)))
+    signed_in_page.goto(live_url + "/")
+
+    signed_in_page.keyboard.press("j")
+    signed_in_page.keyboard.press("Enter")
+
+    signed_in_page.wait_for_url(f"**/sessions/{sessions.recent_sessions(1)[0].id}/**")
+
+
+@pytest.mark.parametrize("path", ["/", "/jobs/", "/settings/", "/sign-in/?token=old"])
+def test_nothing_is_wider_than_a_phone(signed_in_page: Any, live_url: str, path: str) -> None:
+    upload(("one.jsonl", claude_lines(2, word="a-very-long-word-" * 20)))
+    signed_in_page.set_viewport_size({"width": 390, "height": 844})
+
+    signed_in_page.goto(live_url + path)
+
+    assert signed_in_page.evaluate("document.documentElement.scrollWidth") <= 390
+    narrow = signed_in_page.evaluate(
+        "[...document.querySelectorAll('.main .btn, .main .chip')].filter(e => e.checkVisibility())"
+        ".map(e => e.getBoundingClientRect().height).filter(h => h < 24)"
+    )
+    assert narrow == [], json.dumps(narrow)
