@@ -7,6 +7,7 @@ RUN /opt/contextviz/bin/pip install --no-cache-dir --require-hashes -r requireme
 COPY pyproject.toml setup.py MANIFEST.in README.md CHANGELOG.md LICENSE NOTICES.md ./
 COPY templates ./templates
 COPY static ./static
+COPY docs ./docs
 COPY contextviz ./contextviz
 RUN /opt/contextviz/bin/pip install --no-cache-dir --no-deps .
 
@@ -21,8 +22,8 @@ USER contextviz
 WORKDIR /home/contextviz
 VOLUME /data
 EXPOSE 8765
-HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=5 \
-    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8765/healthz', timeout=3)"]
+HEALTHCHECK --interval=20s --timeout=10s --start-period=30s --retries=3 \
+    CMD ["contextviz", "healthcheck", "web", "--port", "8765"]
 # The container's network is its own, so listening on all of its addresses reaches no further than the ports published.
-CMD ["uvicorn", "contextviz.asgi:application", "--host", "0.0.0.0", "--port", "8765", "--lifespan", "off", \
-     "--timeout-graceful-shutdown", "3", "--no-server-header"]
+# It is refused all the same until an admin has a password (CONTEXTVIZ_ADMIN_PASSWORD_FILE, or `contextviz createuser`).
+CMD ["contextviz", "web", "--host", "0.0.0.0", "--port", "8765"]

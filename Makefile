@@ -25,6 +25,9 @@ demo: ## load the demo session
 test: ## run all tests; ARGS="tests/events -x" narrows
 	@$(PYTHON) manage.py test $(ARGS)
 
+schemathesis: ## send 200 random requests and every bound to each operation of the API (some minutes)
+	@SCHEMATHESIS_EXAMPLES=200 $(PYTHON) manage.py test tests/api/test_schemathesis.py $(ARGS)
+
 check: setup ## format, lint, types, floors, migrations; no test
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check

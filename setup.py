@@ -1,5 +1,5 @@
-"""What pyproject.toml cannot say: the version comes from the change log, and templates and static files, which lie
-beside the package in a checkout, are installed inside it as `contextviz._assets`."""
+"""What pyproject.toml cannot say: the version comes from the change log, and templates, static files and documents,
+which lie beside the package in a checkout, are installed inside it as `contextviz._assets`."""
 
 from __future__ import annotations
 
@@ -21,16 +21,21 @@ def version() -> str:
 
 
 def files(folder: str) -> list[str]:
-    """Every file below the folder, relative to it."""
+    """Every file below the folder, relative to it; of the documents those that the product shows."""
     base = ROOT / folder
-    return [str(path.relative_to(base)) for path in sorted(base.rglob("*")) if path.is_file()]
+    found = [path for path in sorted(base.rglob("*")) if path.is_file()]
+    return [str(path.relative_to(base)) for path in found if folder != "docs" or path.suffix == ".md"]
 
 
-folders = ["templates", "static"]
+folders = ["templates", "static", "docs"]
 setup(
     version=version(),
     packages=[*find_packages(include=["contextviz", "contextviz.*"]), *(f"{ASSETS}.{name}" for name in folders)],
     package_dir={f"{ASSETS}.{name}": name for name in folders},
-    package_data={"contextviz": ["py.typed"], **{f"{ASSETS}.{name}": files(name) for name in folders}},
+    package_data={
+        "contextviz": ["py.typed"],
+        "contextviz.tokens": ["prices.json"],
+        **{f"{ASSETS}.{name}": files(name) for name in folders},
+    },
     include_package_data=False,
 )

@@ -2,6 +2,8 @@
 
 python -m bench [--mb 50] [--kinds plain,repeats] [--formats claude-code,openclaw] [--rounds 3] [--json]
 python -m bench generate --kind plain (--mb 200 | --calls 30000) [--format openclaw] [--seed 1] [--scale 1.0] OUT
+python -m bench pages [--calls 1000,10000,30000] [--rounds 9] [--keep FOLDER] [--paint]
+python -m bench live-page [--mb 200]
 """
 
 from __future__ import annotations
@@ -11,14 +13,17 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import orjson
 
+from bench import live_page, pages
 from bench.generate import FORMATS, Generated, Size, generate
 from bench.plan import KINDS
 from bench.table import MEASURES, Case, measured, rendered
 
 MB = 1_000_000
+Name = TypeVar("Name", bound=str)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,6 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["generate"]:
         return _generate(given[1:])
+    if given[:1] == ["pages"]:
+        return pages.main(given[1:])
+    if given[:1] == ["live-page"]:
+        return live_page.main(given[1:])
     return _run(given)
 
 
@@ -76,12 +85,13 @@ def _run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _of(text: str, known: Sequence[str], parser: argparse.ArgumentParser) -> list[str]:
+def _of(text: str, known: Sequence[Name], parser: argparse.ArgumentParser) -> list[Name]:
+    by_name = {str(one): one for one in known}
     names = [part.strip() for part in text.split(",") if part.strip()]
     for name in names:
-        if name not in known:
-            parser.error(f"{name} is not one of {', '.join(known)}")
-    return names
+        if name not in by_name:
+            parser.error(f"{name} is not one of {', '.join(by_name)}")
+    return [by_name[name] for name in names]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """One measurement in one process: what to run, its wall and processor seconds, its peak memory, as a line of JSON.
 
     python -m bench.measure parse|read|read-tokens|import PATH…
+    python -m bench.measure import-into DATA PATH…
 
 Each runs in a process of its own, so that no measurement warms or swells another.
 """
@@ -8,7 +9,6 @@ Each runs in a process of its own, so that no measurement warms or swells anothe
 from __future__ import annotations
 
 import gc
-import os
 import resource
 import sys
 import tempfile
@@ -20,6 +20,7 @@ from pathlib import Path
 
 import orjson
 
+from bench.scratch import import_here, open_scratch
 from contextviz.events.session import Transcript
 from contextviz.sources.files import NamedPath, read_paths
 from contextviz.sources.source import ReadOptions
@@ -79,25 +80,28 @@ def _prepare_tokens(paths: Sequence[Path]) -> Callable[[], Counts]:
 def _prepare_import(paths: Sequence[Path]) -> Callable[[], Counts]:
     """The whole: files received, read, counted and saved, into a database of its own that goes away again."""
     folder = tempfile.TemporaryDirectory(prefix="contextviz-bench-")
-    os.environ["CONTEXTVIZ_DATA_DIR"] = folder.name
-    os.environ["DJANGO_SETTINGS_MODULE"] = "contextviz.settings"
-    import_module("django").setup()
-    import_module("django.core.management").call_command("migrate", verbosity=0)
-    ingest = import_module("contextviz.services.ingest")
+    run_into = _prepare_import_into([Path(folder.name), *paths])
+
+    def run() -> Counts:
+        counts = run_into()
+        folder.cleanup()
+        return counts
+
+    return run
+
+
+def _prepare_import_into(paths: Sequence[Path]) -> Callable[[], Counts]:
+    """The same into the data folder that is named first."""
+    open_scratch(paths[0])
     models = import_module("contextviz.store.models")
 
     def run() -> Counts:
-        job = ingest.import_paths(paths, now=datetime.now(UTC))
-        ingest.digest(job)
-        record = models.JobRecord.objects.get(pk=job)
-        if record.state != "done":
-            raise SystemExit(f"the import did not end well: {record.state}: {record.outcome}")
+        import_here(paths[1:])
         sessions = list(models.SessionRecord.objects.values_list("message_count", "call_count"))
-        folder.cleanup()
         return {
             "sessions": len(sessions),
             "messages": sum(one[0] for one in sessions),
-            "calls": sum(o[1] for o in sessions),
+            "calls": sum(one[1] for one in sessions),
         }
 
     return run
@@ -108,6 +112,7 @@ PREPARE: dict[str, Callable[[Sequence[Path]], Callable[[], Counts]]] = {
     "read": _prepare_read,
     "read-tokens": _prepare_tokens,
     "import": _prepare_import,
+    "import-into": _prepare_import_into,
 }
 
 

@@ -31,11 +31,16 @@ def env_secret(name: str, default: str = "") -> str:
     if not path:
         return env_str(name, default)
     try:
-        return Path(path).read_text(encoding="utf-8").strip() or default
-    except OSError as error:
+        found = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
         raise ImproperlyConfigured(
-            f"{PREFIX}{name}_FILE names {path}, which cannot be read ({error.strerror}). Correct the path or unset it."
+            f"{PREFIX}{name}_FILE names {path}, which cannot be read ({reason}). Correct the path or unset it."
         ) from error
+    if not found:
+        # Falling back to the default would start another stack than the one that was asked for.
+        raise ImproperlyConfigured(f"{PREFIX}{name}_FILE names {path}, which is empty. Write the secret into it.")
+    return found
 
 
 def env_int(name: str, default: int, *, minimum: int = 0) -> int:
@@ -65,8 +70,9 @@ def env_list(name: str) -> list[str]:
     return [part.strip() for part in env_str(name).split(",") if part.strip()]
 
 
-def postgres_database(url: str) -> dict[str, Any]:
-    """Django's connection dictionary for a `postgres://user:password@host:port/name?option=value` address."""
+def postgres_database(url: str, password: str = "") -> dict[str, Any]:
+    """Django's connection dictionary for a `postgres://user:password@host:port/name?option=value` address; `password`
+    where the address has none."""
     parts = urlsplit(url)
     name = unquote(parts.path.lstrip("/"))
     if parts.scheme not in {"postgres", "postgresql"} or not name:
@@ -74,15 +80,19 @@ def postgres_database(url: str) -> dict[str, Any]:
         raise ImproperlyConfigured(
             f"{PREFIX}DATABASE_URL must look like postgres://user:password@host:5432/name; leave it unset for SQLite."
         )
+    try:
+        port = str(parts.port or "")
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{PREFIX}DATABASE_URL has a port that is no number from 1 to 65535.") from error
     options: dict[str, Any] = dict(parse_qsl(parts.query))
     host = options.pop("host", None) or unquote(parts.hostname or "")  # ?host=/folder names a Unix socket
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": name,
         "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
+        "PASSWORD": unquote(parts.password or "") or password,
         "HOST": host,
-        "PORT": str(parts.port or ""),
+        "PORT": port,
         # A pool per process: with ASGI each request may run on another thread, so connections are not kept per thread.
         "CONN_MAX_AGE": 0,
         "OPTIONS": {**options, "pool": {"min_size": 1, "max_size": 8, "timeout": 10}},
@@ -152,6 +162,7 @@ INSTALLED_APPS = [
     "contextviz.cli",
 ]
 MIDDLEWARE = [
+    "contextviz.api.errors.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "contextviz.web.middleware.StaticFilesMiddleware",
@@ -159,11 +170,14 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "contextviz.web.middleware.ViewerMiddleware",
     "contextviz.web.middleware.SignInRequiredMiddleware",
+    "contextviz.web.roles.RoleMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "contextviz.web.shell.PreferencesMiddleware",
+    "contextviz.web.masking.MaskingMiddleware",
     "contextviz.web.errors.SentenceMiddleware",
 ]
 TEMPLATES = [
@@ -184,9 +198,10 @@ TEMPLATES = [
 
 # ---- database and jobs -----------------------------------------------------------------------------------------------
 DATABASE_URL = env_secret("DATABASE_URL")
+DATABASE_PASSWORD = env_secret("DATABASE_PASSWORD")  # apart from the address, so that PostgreSQL can share the file
 REDIS_URL = env_secret("REDIS_URL")
 if DATABASE_URL:
-    DATABASES = {"default": postgres_database(DATABASE_URL)}
+    DATABASES = {"default": postgres_database(DATABASE_URL, DATABASE_PASSWORD)}
 else:
     DATABASES = {
         "default": {
@@ -230,12 +245,26 @@ FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHand
 FILE_UPLOAD_TEMP_DIR = str(INCOMING_DIR)
 FILE_UPLOAD_PERMISSIONS = 0o600
 
+# ---- retention -------------------------------------------------------------------------------------------------------
+RETENTION_DAYS = env_int("RETENTION_DAYS", 0)  # sessions that ended longer ago are removed; 0 keeps them
+RETENTION_BYTES = env_int("RETENTION_MB", 0) * 1024 * 1024  # the oldest are removed above this; 0 keeps them
+
 # ---- pages and trust -------------------------------------------------------------------------------------------------
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [ASSETS_DIR / "static"]
 WHITENOISE_USE_FINDERS = True  # served from where they are: nothing to collect before the first start
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}", "OPTIONS": options}
+    for name, options in (
+        ("UserAttributeSimilarityValidator", {}),
+        ("MinimumLengthValidator", {"min_length": 10}),
+        ("CommonPasswordValidator", {}),
+        ("NumericPasswordValidator", {}),
+    )
+]
+ADMIN_PASSWORD = env_secret("ADMIN_PASSWORD")  # of the account `admin`, made at the start where no admin has one
 LOGIN_URL = "/sign-in/"
 LOGIN_REDIRECT_URL = "/"
 SIGN_IN_EXEMPT_PREFIXES = ("/api/", "/healthz")  # the API checks its own keys
@@ -282,8 +311,11 @@ LOGGING = {
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
         "contextviz": {"level": LOG_LEVEL},
+        # How long things took is for whoever looks into it, not for everybody's terminal.
+        "contextviz.timing": {"level": "INFO" if DEBUG or LOG_LEVEL == "DEBUG" else "WARNING"},
         # A 404 or a refused Host is the visitor's matter, not a line in the operator's log.
         "django.request": {"level": "ERROR"},
+        "psycopg.pool": {"level": "ERROR"},  # what does not answer is said once, by whoever needed it
         "django.security.DisallowedHost": {"level": "CRITICAL"},
     },
 }

@@ -11,12 +11,14 @@ from celery.signals import worker_ready
 from django.db import connections
 from django.utils import timezone
 
-from contextviz.services import delete, digest, expand, jobs, retrieve
+from contextviz.services import delete, digest, expand, indexing, jobs, retrieve
 from contextviz.services.follow import Follower
+from contextviz.services.keeping import retention, workers
 
 logger = logging.getLogger("contextviz.tasks")
 RECOVER_SECONDS = 30.0
 FOLLOW_SECONDS = 1.0
+RETENTION_SECONDS = 600.0
 _follower = Follower()
 
 
@@ -24,6 +26,7 @@ _follower = Follower()
 def run_digest(*, job_id: str, **_: Any) -> None:
     """Read a batch of files."""
     digest.digest(job_id)
+    _index_behind()
 
 
 @shared_task(name="contextviz.expand_summary")
@@ -44,10 +47,24 @@ def run_delete_session(*, job_id: str, **_: Any) -> None:
     delete.delete_session(job_id)
 
 
+@shared_task(name="contextviz.index_texts")
+def run_index_texts(*, job_id: str, **_: Any) -> None:
+    """Index texts for search."""
+    indexing.index_texts(job_id)
+
+
 @shared_task(name="contextviz.recover")
 def recover(*, include_queued: bool = False, **_: Any) -> None:
     """Queue again what dead processes left."""
     for job_id in jobs.recover_stale(now=timezone.now(), include_queued=include_queued):
+        enqueue(job_id)
+    _index_behind(with_sessions=include_queued)
+
+
+def _index_behind(*, with_sessions: bool = False) -> None:
+    """Have the texts indexed that an import, a crash or an upgrade left for later."""
+    job_id = indexing.open_if_waiting(now=timezone.now(), with_sessions=with_sessions)
+    if job_id is not None:
         enqueue(job_id)
 
 
@@ -56,6 +73,7 @@ TASKS = {
     "expand_summary": run_expand_summary,
     "retrieve_original": run_retrieve_original,
     "delete_session": run_delete_session,
+    "index_texts": run_index_texts,
 }
 
 
@@ -68,10 +86,13 @@ def enqueue(job_id: UUID | str) -> None:
 def recover_at_start(sender: Any = None, **_: Any) -> None:
     """A worker begins with what was left by those before it, and looks again every half minute."""
     _recover_here(include_queued=True)
+    _beat_here()
     timer = getattr(sender, "timer", None)
     if timer is not None:
         timer.call_repeatedly(RECOVER_SECONDS, _recover_here)
         timer.call_repeatedly(FOLLOW_SECONDS, _follow_here)
+        timer.call_repeatedly(workers.BEAT_SECONDS, _beat_here)
+        timer.call_repeatedly(RETENTION_SECONDS, _remove_old_here)
 
 
 def _recover_here(*, include_queued: bool = False) -> None:
@@ -88,5 +109,24 @@ def _follow_here() -> None:
         _follower.follow_once(timezone.now(), enqueue)
     except Exception:
         logger.exception("growing files could not be looked at")
+    finally:
+        connections.close_all()
+
+
+def _beat_here() -> None:
+    try:
+        workers.beat(now=timezone.now())
+    except Exception:
+        logger.exception("this worker could not say that it runs")
+    finally:
+        connections.close_all()
+
+
+def _remove_old_here() -> None:
+    try:
+        for job_id in retention.remove_due(now=timezone.now()):
+            enqueue(job_id)
+    except Exception:
+        logger.exception("old sessions could not be looked at")
     finally:
         connections.close_all()

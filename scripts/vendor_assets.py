@@ -1,7 +1,8 @@
 """Rebuild the vendored browser files with pinned versions: python scripts/vendor_assets.py [--accept].
 
 Only whoever raises a version runs this; it needs node and npm. The built files are committed, so nobody else does.
-Without --accept a build whose hash differs from static/vendor/SHA256SUMS is refused: a changed file is a decision.
+Without --accept a build whose hash differs from the SHA256SUMS beside it is refused: a changed file is a decision.
+static/vendor is part of the product; tests/assets holds axe-core, which only the browser tests load.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-VENDOR = Path(__file__).resolve().parent.parent / "static" / "vendor"
+ROOT = Path(__file__).resolve().parent.parent
+VENDOR = ROOT / "static" / "vendor"
+TEST_ASSETS = ROOT / "tests" / "assets"
+AXE, AXE_VERSION = "axe.min.js", "4.14.1"
+AXE_LICENCE = "axe.LICENSE.txt"
 PLOTLY = "plotly-contextviz.min.js"
 LICENCES = "plotly-contextviz.LICENSES.txt"
 PACKAGES = {"plotly.js": "4.1.1", "esbuild": "0.28.2", "buffer": "6.0.3", "stream-browserify": "3.0.0"}
@@ -82,32 +87,58 @@ def build(folder: Path) -> tuple[bytes, bytes]:
     return bundle.encode("utf-8"), licences(folder).encode("utf-8")
 
 
-def known_hash(name: str) -> str | None:
-    """The hash that SHA256SUMS holds for a vendored file; None when it holds none."""
-    sums = VENDOR / "SHA256SUMS"
+def fetch_axe(folder: Path) -> tuple[bytes, bytes]:
+    """The accessibility checker as its authors built it, and its licence. Raises `subprocess.CalledProcessError`."""
+    (folder / "package.json").write_text(json.dumps({"private": True, "dependencies": {"axe-core": AXE_VERSION}}))
+    subprocess.run(["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder, check=True)
+    home = folder / "node_modules" / "axe-core"
+    # White space at line ends says nothing, and no file of a checkout has any.
+    licence = "\n".join(line.rstrip() for line in (home / "LICENSE").read_text(encoding="utf-8").splitlines())
+    return (home / "axe.min.js").read_bytes(), licence.encode("utf-8") + b"\n"
+
+
+def known_hash(folder: Path, name: str) -> str | None:
+    """The hash that the folder's SHA256SUMS holds for a vendored file; None when it holds none."""
+    sums = folder / "SHA256SUMS"
     lines = sums.read_text().splitlines() if sums.exists() else []
     return next((line.split()[0] for line in lines if line.split()[1:] == [name]), None)
+
+
+def keep(folder: Path, files: dict[str, bytes], *, accept: bool) -> bool:
+    """Write the files and their hashes; False, and nothing written, where the first one is not the known one."""
+    first = next(iter(files))
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    known = known_hash(folder, first)
+    if known not in (digests[first], None) and not accept:
+        print(f"{first} came out as {digests[first]}, not as {known}; run again with --accept to take it.")
+        return False
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    (folder / "SHA256SUMS").write_text("".join(f"{digest}  {name}\n" for name, digest in digests.items()))
+    print(f"{first}: {len(files[first]):,} bytes, sha256 {digests[first]}")
+    return True
 
 
 def main(arguments: list[str]) -> int:
     """Build, compare and write; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--accept", action="store_true", help="write the files even when their hash is new")
-    accept: bool = parser.parse_args(arguments).accept
+    parser.add_argument("--only", choices=["plotly", "axe"], help="one of the two alone")
+    options = parser.parse_args(arguments)
     if shutil.which("npm") is None:
         print("npm was not found; install node first. The committed files work without it.", file=sys.stderr)
         return 1
-    with tempfile.TemporaryDirectory() as folder:
-        bundle, licence_text = build(Path(folder))
-    digest = hashlib.sha256(bundle).hexdigest()
-    if known_hash(PLOTLY) not in (digest, None) and not accept:
-        print(f"{PLOTLY} came out as {digest}, not as {known_hash(PLOTLY)}; run again with --accept to take it.")
-        return 1
-    (VENDOR / PLOTLY).write_bytes(bundle)
-    (VENDOR / LICENCES).write_bytes(licence_text)
-    (VENDOR / "SHA256SUMS").write_text(f"{digest}  {PLOTLY}\n{hashlib.sha256(licence_text).hexdigest()}  {LICENCES}\n")
-    print(f"{PLOTLY}: {len(bundle):,} bytes, sha256 {digest}")
-    return 0
+    is_kept = True
+    if options.only != "axe":
+        with tempfile.TemporaryDirectory() as folder:
+            bundle, licence_text = build(Path(folder))
+        is_kept &= keep(VENDOR, {PLOTLY: bundle, LICENCES: licence_text}, accept=options.accept)
+    if options.only != "plotly":
+        with tempfile.TemporaryDirectory() as folder:
+            script, licence_text = fetch_axe(Path(folder))
+        is_kept &= keep(TEST_ASSETS, {AXE: script, AXE_LICENCE: licence_text}, accept=options.accept)
+    return 0 if is_kept else 1
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ ROLE_WORDS = {
     "openclaw": _OPENCLAW,
     "openclaw-sqlite": _OPENCLAW,
     "pi": _OPENCLAW,
+    "openvole": ("user", "brain"),
     "claude-code": ("user_prompts", "tool_results", "assistant", "compact_summaries"),
 }
 CODEX_ROLES = frozenset({"user", "assistant", "developer", "system"})

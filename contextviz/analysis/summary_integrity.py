@@ -107,7 +107,7 @@ def integrity(store: SummaryStore) -> Integrity:
     was stored again where at least 3 rows in a row repeat earlier ones in order and carry one single time.
     """
     links = Links.of(store)
-    found = Integrity(store, links.depths, {node.id: len(links.messages_below(node.id)) for node in store.nodes})
+    found = Integrity(store, links.depths, links.counts_below())
     originals = _reingested(store.messages)
     _rows(found, originals)
     _context(found, links, originals)

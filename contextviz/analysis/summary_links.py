@@ -79,3 +79,29 @@ class Links:
                 todo.append((current, True))
                 todo.extend((source, False) for source in reversed(node.made_from))
         return list(found)
+
+    def counts_below(self) -> dict[str, int]:
+        """How many messages each summary stands for. Linear where no summary and no message has two users, as in
+        every sound store; a graph that shares is counted exactly, summary by summary."""
+        if self.cycles or self._shares():
+            return {name: len(self.messages_below(name)) for name in self.nodes}
+        counts: dict[str, int] = {}
+        for root in self.nodes:
+            todo = [(root, False)]
+            while todo:
+                name, is_done = todo.pop()
+                if name in counts or name not in self.nodes:
+                    continue
+                node = self.nodes[name]
+                if is_done:
+                    below = sum(counts.get(source, 0) for source in set(node.made_from))
+                    counts[name] = below + len(set(node.covers))
+                else:
+                    todo.append((name, True))
+                    todo.extend((source, False) for source in node.made_from)
+        return counts
+
+    def _shares(self) -> bool:
+        sources = [source for node in self.nodes.values() for source in set(node.made_from)]
+        messages = [message for node in self.nodes.values() for message in set(node.covers)]
+        return len(sources) != len(set(sources)) or len(messages) != len(set(messages))

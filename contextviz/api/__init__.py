@@ -1,1 +1,1 @@
-"""Floor 6: the JSON interface."""
+from __future__ import annotations

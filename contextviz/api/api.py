@@ -1,10 +1,63 @@
-"""The JSON interface and its errors; its operations come with the next release."""
+"""The API under /api/v1/: its operations, who may call them, how errors look, its description."""
 
 from __future__ import annotations
 
-from ninja import NinjaAPI
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import NinjaAPI, Schema
+from ninja.operation import Operation
 
 from contextviz import __version__
+from contextviz.api.auth import caller_of
+from contextviz.api.errors import handle_errors
+from contextviz.api.params import operation
+from contextviz.api.replies import one
+from contextviz.api.resources import calls, compactions, folds, jobs, messages, originals, search, sessions, uploads
 
-# No page of interactive documentation: the one that ships loads its scripts from another host.
-api = NinjaAPI(title="contextviz", version=__version__, docs_url=None)
+DESCRIPTION = """\
+Everything that contextviz read of agents' sessions, as JSON.
+
+Lists are `{"items": […], "next": cursor or null}`; give `next` back as `cursor` to go on. Calls and compactions are
+numbered from 1 as on the pages, messages and items indexed from 0. Every number of tokens says its basis (reported,
+derived, estimated, unknown); unknown is null, never 0. Texts come with `?text=1` and are not masked. Names and
+sentences of a transcript are cut after 2,000 characters, names after 200. Every error has one shape. Work (uploads,
+expand, retrieve, delete) is answered with 202 and a job.
+"""
+
+
+class Api(NinjaAPI):
+    """Ninja with operations named by their functions."""
+
+    def get_openapi_operation_id(self, operation: Operation) -> str:
+        """The function's name: unique, and what a generated client calls it."""
+        return operation.view_func.__name__
+
+
+# No docs_url: that page loads scripts from another host. docs/api.md explains, openapi.json describes.
+api = Api(title="contextviz", version=__version__, description=DESCRIPTION, docs_url=None, openapi_url="/openapi.json")
+handle_errors(api)
+
+
+class Index(Schema):
+    """Where one is, and as whom."""
+
+    version: str
+    openapi: str
+    caller: str
+    scopes: list[str]
+
+
+_INDEX: dict[str, Any] = operation("read", "ingest", "operate", reply=Index)
+
+
+@api.get("/", tags=["index"], **_INDEX)
+def show_index(request: HttpRequest) -> HttpResponse:
+    """The version, and who the caller is: the key's name or the person's, and what it may do."""
+    caller = caller_of(request)
+    names = sorted(caller.scopes)
+    return one(Index(version=__version__, openapi="/api/v1/openapi.json", caller=caller.name, scopes=names))
+
+
+for part in (sessions, calls, messages, compactions, folds, originals, search, uploads, jobs):
+    api.add_router("", part.router)

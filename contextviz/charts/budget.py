@@ -159,7 +159,7 @@ def summary(found: Sequence[Branch], view: View, measure: Measure, residual: int
     if not found:
         return "What the windows held is not known."
     total = sum(branch.value for branch in found)
-    what = "tokens × calls over the session" if measure == "carry" else "tokens in the last window"
+    what = "tokens × calls" if measure == "carry" else "tokens"
     largest = max(found, key=lambda branch: branch.value)
     end = f"; residual {words.signed(residual)}" if residual is not None else ""
     share = words.percent(largest.value / total) if total else words.UNKNOWN

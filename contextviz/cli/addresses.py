@@ -25,15 +25,31 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def listen(host: str, port: int | None) -> socket.socket:
+def is_wildcard(host: str) -> bool:
+    """Whether it means every address of this machine."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_unspecified
+    except ValueError:
+        return False
+
+
+def near(host: str) -> str:
+    """Where this machine itself reaches a server that listens on `host`."""
+    if not is_wildcard(host):
+        return host
+    return "::1" if ":" in host else "127.0.0.1"
+
+
+def listen(host: str, port: int | None, *, has_accounts: bool = False) -> socket.socket:
     """A socket listening on the port; without one, on the default port or the next free one after it.
 
-    Raises AddressRefused for a host that others could reach, and for a port that is taken.
+    Raises AddressRefused for a host that others could reach where no admin has a password (`has_accounts`), and for a
+    port that is taken.
     """
-    if not is_loopback(host):
+    if not is_loopback(host) and not has_accounts:
         raise AddressRefused(
-            f"--host {host} would let other machines in, and there are no accounts to keep them out yet; "
-            "use 127.0.0.1, and a tunnel (for example ssh -L) from elsewhere."
+            f"--host {host} would let other machines in, and there are no accounts to keep them out yet; make one with "
+            "contextviz createuser NAME --role admin, or use 127.0.0.1 and a tunnel (for example ssh -L)."
         )
     candidates = [port] if port is not None else range(DEFAULT_PORT, DEFAULT_PORT + _TRIED_PORTS)
     for candidate in candidates:

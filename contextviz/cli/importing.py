@@ -16,10 +16,12 @@ from contextviz.charts import words
 from contextviz.cli.addresses import DEFAULT_PORT
 from contextviz.cli.running import is_up, recorded_port
 from contextviz.services.ingest import digest
-from contextviz.store.queries import jobs, sessions
+from contextviz.store.queries import calls, jobs, sessions
 from contextviz.store.values import JobRow, SessionRow
 
 LOOK_SECONDS = 0.5
+SHOWN_PROBLEMS = 5
+LINE_CHARS = 400
 
 
 def read_here(job_id: UUID, out: TextIO) -> JobRow:
@@ -66,6 +68,39 @@ def _watch(job_id: UUID, out: TextIO, ended: threading.Event) -> None:
         connection.close()
 
 
+def files_of(row: JobRow) -> list[str]:
+    """What became of each file, a line each; none where nothing was new."""
+    lines = []
+    for one in row.result.get("files") or []:
+        what = f"{one.get('format') or 'not recognised'}, {one.get('role')}"
+        why = f", not counted: {one['reason']}" if one.get("reason") else ""
+        lines.append(shown(f"{one['path']}: {what}{why}"))
+    return lines
+
+
+def problems_of(row: JobRow) -> list[str]:
+    """What was wrong with files, beyond their sessions' own problems."""
+    return [shown(f"{one.get('file') or 'a file'}: {one['message']}") for one in row.result.get("problems") or []]
+
+
+def findings_of(row: SessionRow) -> list[str]:
+    """The first problems of a session, and where the rest is."""
+    if not row.problem_count:
+        return []
+    lines = [
+        shown(f"{one.severity}: {one.message}" + (f" (line {one.line})" if one.line else ""))
+        for one in calls.problems(row.id, limit=SHOWN_PROBLEMS)
+    ]
+    if row.problem_count > len(lines):
+        lines.append(f"and {row.problem_count - len(lines):,} more: {address_of(row)}problems/")
+    return lines
+
+
+def shown(text: str) -> str:
+    """Foreign words in one line that cannot drive a terminal."""
+    return "".join(char if char.isprintable() else " " for char in text)[:LINE_CHARS]
+
+
 def sessions_of(row: JobRow) -> list[SessionRow]:
     """The sessions that the job brought or found unchanged."""
     return sessions.find_sessions([int(key) for key in row.result.get("sessions") or []])
@@ -82,7 +117,7 @@ def describe(row: SessionRow) -> str:
         parts.append(words.counted(row.topic_count, "topic"))
     if row.problem_count:
         parts.append(words.counted(row.problem_count, "problem") + " in reading")
-    return f"{row.title or row.source_id} ({row.format}): {', '.join(parts)}"
+    return shown(f"{row.title or row.source_id} ({row.format}): {', '.join(parts)}")
 
 
 def address_of(row: SessionRow) -> str:

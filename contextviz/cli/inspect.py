@@ -27,6 +27,7 @@ from contextviz.events.problem import ReadProblem
 from contextviz.events.session import SourceFile, Transcript
 from contextviz.sources.files import NamedPath, is_special, read_paths, walk
 from contextviz.sources.source import ReadOptions
+from contextviz.sources.unpack import unpacked
 from contextviz.tokens.pool import MemoryPool
 
 SCHEMA = "contextviz.inspect/1"
@@ -104,11 +105,13 @@ def run(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:
         named = named_paths(args.paths)
         pool = MemoryPool()
         options = ReadOptions(pool, datetime.now(UTC), with_snapshots=args.snapshots)
-        items = read_paths(named, options)
-        if args.snapshots:
-            return _print_snapshots(items, pool, out, err)
-        report = gather(items, zone)
-        if not report.sessions and not any(one.role in ("index", "archive", "duplicate") for one in report.files):
+        with unpacked(named) as opened:
+            items = opened.all_of(read_paths(opened.paths, options))
+            if args.snapshots:
+                return _print_snapshots(items, pool, out, err)
+            report = gather(items, zone)
+        known = (one.role for one in report.files if one.format is not None)
+        if not report.sessions and not any(role in ("index", "archive", "duplicate") for role in known):
             raise NothingReadable(_why_nothing(args.paths, report))
     except NothingReadable as error:
         err.write(f"contextviz inspect: {error}\n")

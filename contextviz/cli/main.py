@@ -18,9 +18,17 @@ usage: contextviz COMMAND [options]
   up                     start everything: web server and worker, on 127.0.0.1
   demo                   load the demo session
   import PATH…           read transcripts, stores or folders into the library
+  export SESSION         write a session as JSON, Markdown or HTML, secrets masked
   inspect PATH… [--json] read files and print what is in them; no database, no server
   sign-in                print a fresh sign-in address
+  api-key ACTION         create, list or revoke keys of the API
+  createuser NAME        make an account with a password
+  backup FILE            copy a running installation into one file
+  restore FILE           bring a backup into an empty data folder
   worker                 run one more worker by itself
+  web                    run one web server by itself
+  healthcheck PART       whether the web server or a worker of this machine is well
+  doctor                 look for problems, each with what to do
   check                  check the settings
 
 contextviz COMMAND --help explains one command; contextviz help lists the rest.
@@ -55,6 +63,12 @@ def run_django(arguments: list[str]) -> int:
     except exceptions.ImproperlyConfigured as error:
         print(f"contextviz: {error}", file=sys.stderr)
         return 2
+    except import_module("django.db").OperationalError:
+        sentence = import_module("contextviz.cli.database").unreachable()
+        if not sentence:
+            raise  # it answers, so something else is the matter
+        print(f"contextviz: {sentence}", file=sys.stderr)
+        return 1
     return 0
 
 

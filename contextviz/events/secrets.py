@@ -10,6 +10,7 @@ SecretKind = Literal[
     "private_key", "connection_string", "jwt", "bearer", "api_key", "aws_key", "slack_token", "password"
 ]
 MAX_SECRETS = 1000
+# Not after a letter or digit, but after an underscore, as in an id that a key became part of (so no \b).
 # Bounded repetitions, and a fixed word before each: the work follows the text's length.
 _PRIVATE_KEY = re.compile(
     r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
@@ -30,14 +31,14 @@ _PATTERNS: tuple[tuple[SecretKind, re.Pattern[str], tuple[str, ...]], ...] = (
     (
         "api_key",
         re.compile(
-            r"\b(?:sk-(?:[a-z]{2,12}[0-9]{0,3}-){0,3}[A-Za-z0-9_-]{16,256}"
+            r"(?<![A-Za-z0-9])(?:sk-(?:[a-z]{2,12}[0-9]{0,3}-){0,3}[A-Za-z0-9_-]{16,256}"
             r"|gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{22,255}|glpat-[A-Za-z0-9_-]{16,128}"
             r"|AIza[A-Za-z0-9_-]{35}|npm_[A-Za-z0-9]{30,64}|pypi-[A-Za-z0-9_-]{32,400}|hf_[A-Za-z0-9]{20,64}"
             r"|[rsp]k_(?:live|test)_[A-Za-z0-9]{16,128})"
         ),
         ("sk-", "gh", "glpat-", "AIza", "npm_", "pypi-", "hf_", "k_live_", "k_test_"),
     ),
-    ("aws_key", re.compile(r"\b(?:AKIA|ASIA|AROA)[A-Z0-9]{16}\b"), ("AKIA", "ASIA", "AROA")),
+    ("aws_key", re.compile(r"(?<![A-Za-z0-9])(?:AKIA|ASIA|AROA)[A-Z0-9]{16}(?![A-Za-z0-9])"), ("AKIA", "ASIA", "AROA")),
     ("slack_token", re.compile(r"\bxox[abeoprs]-[A-Za-z0-9-]{10,250}"), ("xox",)),
     (
         "bearer",
@@ -76,6 +77,16 @@ def find_secrets(text: str) -> list[Secret]:
         if any(word in text for word in words):
             found.extend(_secret(kind, match) for match in pattern.finditer(text))
     found.extend(_assigned(text))
+    return _apart(found, len(text))
+
+
+def find_certain_secrets(text: str) -> list[Secret]:
+    """Like `find_secrets`, but only what its own form gives away (a key's prefix, a PEM block, a password within an
+    address), never a value for the word before it: for text that is not a transcript's alone."""
+    found: list[Secret] = []
+    for kind, pattern, words in _PATTERNS:
+        if kind != "bearer" and any(word in text for word in words):
+            found.extend(_secret(kind, match) for match in pattern.finditer(text))
     return _apart(found, len(text))
 
 

@@ -21,6 +21,7 @@ from contextviz.store.queries import sessions
 logger = logging.getLogger("contextviz.live")
 SQLITE_SECONDS = 0.1
 SERVER_SECONDS = 0.2
+MOST_STREAMS = 200
 CLOSED = -1  # what a stream is told when the server ends
 GONE = 0  # the revision of a session that is not there
 
@@ -51,6 +52,11 @@ class Hub:
             if not waiting:
                 self._queues.pop(session_id, None)
                 self._known.pop(session_id, None)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether MOST_STREAMS listen; each holds a thread of the server."""
+        return sum(map(len, self._queues.values())) >= MOST_STREAMS
 
     def close(self) -> None:
         """End every stream; called from a signal handler, or from another thread."""

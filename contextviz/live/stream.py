@@ -6,31 +6,53 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from asgiref.sync import sync_to_async
-from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
+from django.db import connection
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
-from contextviz.live.hub import CLOSED, GONE, hub, read_revisions
+from contextviz.live.hub import CLOSED, GONE, hub
 from contextviz.store.queries import sessions
+from contextviz.store.viewing import Viewer, current_viewer, viewing
 
 HEARTBEAT_SECONDS = 15.0
 RETRY_MILLISECONDS = 2_000
+FULL = "Too many pages follow sessions at once. Close some of them, then reload this one."
 
 
 async def session_live(request: HttpRequest, session_id: int) -> HttpResponseBase:
     """A stream of the session's revisions; raises NotFound. The event's id is the revision, so a client that comes
     back with Last-Event-ID (or ?after=) is told at once when it missed something."""
-    await sync_to_async(sessions.get_session)(session_id)
+    viewer = await _seen_by(session_id)
+    if hub().is_full:
+        return HttpResponse(FULL, status=503, content_type="text/plain", headers={"Retry-After": "30"})
     seen = _number(request.headers.get("Last-Event-ID") or request.GET.get("after", ""))
-    response = StreamingHttpResponse(_events(session_id, seen), content_type="text/event-stream")
+    response = StreamingHttpResponse(_events(session_id, seen, viewer), content_type="text/event-stream")
     response["Cache-Control"] = "no-cache"
     response["X-Accel-Buffering"] = "no"
     response["Content-Encoding"] = "identity"  # a compressing proxy would hold the events back
     return response
 
 
-async def _events(session_id: int, seen: int | None) -> AsyncIterator[bytes]:
+@sync_to_async
+def _seen_by(session_id: int) -> Viewer:
+    """Who asks for the stream; raises NotFound where that person does not see the session."""
+    sessions.get_session(session_id)
+    return current_viewer()
+
+
+@sync_to_async
+def _revision(session_id: int, viewer: Viewer) -> int:
+    """The session's revision as this person sees it: GONE once it is private to somebody else."""
+    try:
+        with viewing(viewer):
+            return sessions.revision(session_id)
+    finally:
+        connection.close()
+
+
+async def _events(session_id: int, seen: int | None, viewer: Viewer) -> AsyncIterator[bytes]:
     yield f"retry: {RETRY_MILLISECONDS}\n\n".encode()
     async with hub().listen(session_id) as queue:
-        now = (await read_revisions([session_id])).get(session_id, GONE)
+        now = await _revision(session_id, viewer)
         if now != seen:
             yield _event(now)
         while True:
@@ -41,6 +63,8 @@ async def _events(session_id: int, seen: int | None) -> AsyncIterator[bytes]:
                 continue
             if revision == CLOSED:
                 return
+            # The hub watches for everybody; what this person may see is asked again.
+            revision = await _revision(session_id, viewer)
             if revision != now:
                 now = revision
                 yield _event(revision)

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.db.models import Q
 
 from contextviz.store.models import SignInTokenRecord
+from contextviz.store.viewing import flags_of
 
 OWNER_NAME = "owner"
 TOKEN_LIFETIME = timedelta(minutes=15)
@@ -37,9 +38,9 @@ def redeem_token(token: str, *, now: datetime) -> bool:
 
 
 def local_owner() -> User:
-    """The one user of the embedded stack, made on first use; it has no password, tokens alone sign it in."""
+    """The one user of the embedded stack, an admin, made on first use; it has no password, tokens alone sign it in."""
     model = get_user_model()
-    owner, created = model.objects.get_or_create(username=OWNER_NAME)
+    owner, created = model.objects.get_or_create(username=OWNER_NAME, defaults=flags_of("admin"))
     if created:
         owner.set_unusable_password()
         owner.save(update_fields=["password"])

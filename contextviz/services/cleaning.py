@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from contextviz.events.text import TextRef
-from contextviz.store import artifacts
+from contextviz.store import artifacts, search
 from contextviz.store.bulk import chunks
 from contextviz.store.models import (
     ArtifactRecord,
@@ -59,25 +59,35 @@ def _drop_batch(numbers: Sequence[int]) -> int:
         used = TextUseRecord.objects.filter(text=OuterRef("pk"))
         locked = TextRecord.objects.select_for_update().filter(~Exists(used), pk__in=numbers).order_by("pk")
         rows = list(locked.values_list("pk", "pack_id"))
-        TextRecord.objects.filter(pk__in=[number for number, _ in rows]).delete()
-        for pack in sorted({pack for _, pack in rows}):
-            _repack(pack)
+        gone = [number for number, _ in rows]
+        # Locked before their texts go: a worker that indexes them is waited for.
+        packs = TextPackRecord.objects.select_for_update().filter(pk__in={pack for _, pack in rows}).order_by("pk")
+        for pack in packs.iterator(chunk_size=1):
+            _take_out(pack, gone)
     return len(rows)
 
 
-def _repack(pack_id: int) -> None:
+def _take_out(pack: TextPackRecord, gone: Sequence[int]) -> None:
+    """Remove those of a pack's texts that are in `gone`, from the search index too."""
+    raw = zstandard.ZstdDecompressor().decompress(bytes(pack.data), max_output_size=pack.raw_size)
+    texts = TextRecord.objects.filter(pack=pack, pk__in=gone)
+    if pack.is_indexed:
+        rows = texts.filter(size__gt=0).values_list("pk", "offset", "size")
+        search.drop_texts((number, raw[at : at + size].decode("utf-8")) for number, at, size in list(rows))
+    texts.delete()
+    _repack(pack, raw)
+
+
+def _repack(pack: TextPackRecord, raw: bytes) -> None:
     """Write the texts that are left of a pack into a new one: what was deleted must not stay in the bytes."""
-    pack = TextPackRecord.objects.filter(pk=pack_id).first()
-    if pack is None:
-        return
-    left = list(TextRecord.objects.filter(pack_id=pack_id).order_by("offset"))
+    left = list(TextRecord.objects.filter(pack=pack).order_by("offset"))
     if left:
-        raw = zstandard.ZstdDecompressor().decompress(bytes(pack.data), max_output_size=pack.raw_size)
         texts = [
             (TextRef(bytes(one.digest), one.chars, one.size, one.estimated_tokens), raw[one.offset :][: one.size])
             for one in left
         ]
         fresh = write_pack(texts, pack.estimator)
+        TextPackRecord.objects.filter(pk=fresh.pk).update(is_indexed=pack.is_indexed)
         offset = 0
         for one in left:
             one.pack, one.offset = fresh, offset

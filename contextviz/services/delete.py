@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from contextviz.services.accounts.audit import note
 from contextviz.services.cleaning import drop_unused_artifacts, drop_unused_texts
 from contextviz.services.jobs import JobFailed, JobRun, open_job, perform
 from contextviz.store.bulk import chunks
@@ -18,18 +19,25 @@ from contextviz.store.models import (
     TextUseRecord,
 )
 from contextviz.store.queries import sessions
+from contextviz.store.viewing import current_viewer, viewer_of_id, viewing
 from contextviz.store.writes import TABLES
 
 BATCH_ROWS = 5000
 
 
-def open_delete(session_id: int, *, now: datetime) -> UUID:
-    """A job that deletes a session; from now on no page shows it. Enqueue it after commit. Raises NotFound."""
+def open_delete(session_id: int, *, now: datetime, reason: str = "") -> UUID:
+    """A job that deletes a session; from now on no page shows it. Enqueue it after commit. Raises NotFound.
+
+    It is written down who asked for it, or the `reason` where nobody did.
+    """
     row = sessions.get_session(session_id)
     with transaction.atomic():
         SessionRecord.objects.filter(pk=session_id).update(status="deleting")
+        note("session_deleted", target=f"session {session_id} {reason}".strip() + f": {row.title or row.source_id}")
         params = {"session": session_id, "title": row.title or row.source_id}
-        return open_job("delete_session", now=now, params=params)
+        # The session will be gone, so the job is told whose it was; its title stays as private as it was.
+        with viewing(viewer_of_id(row.owner_id) if row.is_private else current_viewer()):
+            return open_job("delete_session", now=now, params=params, is_private=row.is_private)
 
 
 def delete_session(job_id: UUID | str) -> bool:

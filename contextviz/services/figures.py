@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -17,8 +19,10 @@ from contextviz.analysis.strip import CompactionMark, StripTable, strip
 from contextviz.analysis.transcript import title_of
 from contextviz.events.session import Transcript
 from contextviz.events.text import TextPool
+from contextviz.services.budget.prices import use_own_window
 from contextviz.services.budget.tables import packed_budget
 from contextviz.store.bulk import BIGGEST, clean
+from contextviz.store.memory import give_back
 from contextviz.store.queries import sessions
 from contextviz.store.values import NotFound
 from contextviz.store.writes import Derived
@@ -30,21 +34,28 @@ _COMPOSITION_FIELDS = tuple(field.name for field in fields(Composition))
 
 def derive(transcript: Transcript, pool: TextPool) -> Derived:
     """Everything derived from `transcript`; its problems are completed by the findings that follow from the whole."""
+    use_own_window(transcript.session)
     transcript.problems = findings(transcript)
     measured = list(window_sums(transcript.log))
     found = compositions(transcript, measured)
-    sums: list[Mapping[str, int]] = [
-        {str(name): tokens for name, tokens in zip(CATEGORIES, window.estimated, strict=True) if tokens}
-        for window in measured
-    ]
+    strips = _packed({agent or "": _strip_json(transcript, found, agent) for agent in _agents(transcript)})
+    framed = _framed(found)
+    give_back()
     return Derived(
         numbers=_numbers(transcript, pool),
-        categories=[category_of(item) for item in transcript.log.table.items],
-        sums=sums,
-        strips=_packed({agent or "": _strip_json(transcript, found, agent) for agent in _agents(transcript)}),
-        compositions=_framed([[getattr(row, name) for name in _COMPOSITION_FIELDS] for row in found]),
         budget=packed_budget(transcript, found, pool, measured),
+        categories=[category_of(item) for item in transcript.log.table.items],
+        sums=_by_category(array("q", chain.from_iterable(window.estimated for window in measured))),
+        strips=strips,
+        compositions=framed,
     )
+
+
+def _by_category(sums: array[int]) -> Iterator[Mapping[str, int]]:
+    """The sums of each window by category, made as they are written: a dict for each call is much memory."""
+    for start in range(0, len(sums), len(CATEGORIES)):
+        row = sums[start : start + len(CATEGORIES)]
+        yield {str(name): tokens for name, tokens in zip(CATEGORIES, row, strict=True) if tokens}
 
 
 def _agents(transcript: Transcript) -> list[str | None]:
@@ -72,9 +83,12 @@ def _unpacked(data: bytes) -> Any:
     return orjson.loads(zstandard.ZstdDecompressor().decompress(data, max_output_size=1 << 30))
 
 
-def _framed(rows: list[list[Any]]) -> bytes:
+def _framed(rows: Sequence[Composition]) -> bytes:
     """Rows in packs of FRAME_ROWS, with their sizes in front: one row is read without opening all."""
-    frames = [_packed(rows[at : at + FRAME_ROWS]) for at in range(0, len(rows), FRAME_ROWS)]
+    frames = [
+        _packed([[getattr(row, name) for name in _COMPOSITION_FIELDS] for row in rows[at : at + FRAME_ROWS]])
+        for at in range(0, len(rows), FRAME_ROWS)
+    ]
     head = orjson.dumps([len(rows), *map(len, frames)])
     return b"".join([len(head).to_bytes(4, "big"), head, *frames])
 

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from contextviz.services.digest.collecting import as_owner
 from contextviz.services.ingest import NothingThere, import_paths
 from contextviz.store.models import JobRecord, SessionArtifactRecord
 
@@ -74,8 +75,8 @@ class Follower:
         # A client may have begun a folder beside its transcript meanwhile (sub-agents).
         folders = [path.with_suffix("") for path in paths if path.suffix and path.with_suffix("").is_dir()]
         try:
-            with transaction.atomic():
-                job_id = import_paths([*paths, *folders], now=now)
+            with as_owner(session_id) as is_private, transaction.atomic():
+                job_id = import_paths([*paths, *folders], now=now, is_private=is_private)
                 transaction.on_commit(partial(enqueue, job_id))
         except NothingThere:
             return 0  # it went away between two looks

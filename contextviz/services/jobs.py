@@ -23,8 +23,9 @@ from django.utils import timezone
 
 from contextviz.services.owners import is_gone, own_name
 from contextviz.store.bulk import clean_deep
-from contextviz.store.models import JobLogRecord, JobRecord
+from contextviz.store.models import JobLogRecord, JobRecord, SessionRecord
 from contextviz.store.values import JobKind, NotFound
+from contextviz.store.viewing import SYSTEM, current_viewer, viewing
 
 logger = logging.getLogger("contextviz.services.jobs")
 MOST_ATTEMPTS = 3
@@ -51,12 +52,21 @@ class JobLost(Exception):
 
 
 def open_job(
-    kind: JobKind, *, now: datetime, params: Mapping[str, Any] | None = None, session_id: int | None = None
-) -> UUID:
-    """A queued job; the caller enqueues it after its commit (tasks.enqueue)."""
+    kind: JobKind, *, now: datetime, params: Mapping[str, Any] | None = None, session_id: int | None = None,
+    is_private: bool = False,
+) -> UUID:  # fmt: skip
+    """A queued job of whoever asks for it; the caller enqueues it after its commit (tasks.enqueue).
+
+    With `is_private` only that person and admins see it. A job on a private session is private to its owner.
+    """
+    person_id = current_viewer().user_id
+    if session_id is not None:
+        owner = SessionRecord.objects.filter(pk=session_id, is_private=True).values_list("owner_id", flat=True).first()
+        person_id, is_private = (person_id, is_private) if owner is None else (owner, True)
     record = JobRecord.objects.create(
-        kind=kind, params=clean_deep(dict(params or {})), session_id=session_id, created_at=now
-    )
+        kind=kind, params=clean_deep(dict(params or {})), session_id=session_id, created_at=now,
+        person_id=person_id, is_private=is_private and person_id is not None,
+    )  # fmt: skip
     return record.pk
 
 
@@ -68,6 +78,7 @@ class JobRun:
         self.params: dict[str, Any] = record.params
         self.session_id: int | None = record.session_id
         self.attempts: int = record.attempts
+        self.person_id: int | None = record.person_id
         self.result: dict[str, Any] = {}
         self._owner = owner
         self._told_at = float("-inf")
@@ -116,7 +127,7 @@ def perform(job_id: UUID | str, work: Callable[[JobRun], str]) -> bool:
         return False
     _running.add(run.id)
     try:
-        with _beating(run):
+        with _beating(run), viewing(SYSTEM):
             _carry_out(run, work)
     except JobLost:
         logger.warning("job taken over by another process job=%s", run.id)

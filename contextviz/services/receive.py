@@ -11,11 +11,13 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
+from contextviz.services.incoming.sniff import refusal_of
 from contextviz.services.jobs import open_job
 from contextviz.services.owners import is_gone, own_name
-from contextviz.services.sniff import refusal_of
 from contextviz.store import artifacts
 from contextviz.store.models import ArtifactRecord, UploadBatchRecord, UploadRecord
+from contextviz.store.queries.preferences import preferences
+from contextviz.store.viewing import current_viewer, seen_work
 
 logger = logging.getLogger("contextviz.services.receive")
 LONGEST_UPLOAD = timedelta(hours=6)
@@ -66,9 +68,26 @@ class ReceivedArtifact:
     is_known: bool
 
 
-def open_batch(*, now: datetime, origin: str = "upload") -> UUID:
-    """A batch: the files that are received into it are read together once it is finished."""
-    return UploadBatchRecord.objects.create(origin=origin, created_at=now).pk
+def open_batch(*, now: datetime, origin: str = "upload", is_private: bool | None = None) -> UUID:
+    """A batch of whoever sends it: the files that are received into it are read together once it is finished.
+
+    With `is_private` what comes of it is seen by that person and by admins alone; without a word, as the person prefers
+    for what is sent in. A command's is never private.
+    """
+    person_id = current_viewer().user_id
+    if is_private is None:
+        is_private = person_id is not None and origin != "import" and preferences(person_id).is_private
+    batch = UploadBatchRecord.objects.create(
+        origin=origin, created_at=now, person_id=person_id, is_private=is_private and person_id is not None
+    )
+    return batch.pk
+
+
+def make_private(batch_id: UUID | str) -> None:
+    """What comes of a batch that is still open is for its sender alone."""
+    UploadBatchRecord.objects.filter(pk=UUID(str(batch_id)), job__isnull=True, person__isnull=False).update(
+        is_private=True
+    )
 
 
 def announce(batch_id: UUID | str, names: Iterable[str], *, now: datetime) -> list[UUID]:
@@ -175,14 +194,15 @@ def finish_batch(batch_id: UUID | str, *, now: datetime) -> UUID | None:
             return batch.job_id
         if not UploadRecord.objects.filter(batch=batch, state="received").exists():
             return None
-        batch.job_id = open_job("digest", now=now, params={"batch": str(batch.pk)})
+        batch.job_id = open_job("digest", now=now, params={"batch": str(batch.pk)}, is_private=batch.is_private)
         batch.save(update_fields=["job"])
     return batch.job_id
 
 
 def dismiss(upload_id: UUID | str) -> None:
     """A person has read that an upload was cut off."""
-    UploadRecord.objects.filter(pk=UUID(str(upload_id)), state="interrupted").update(is_dismissed=True)
+    half = UploadRecord.objects.filter(seen_work("batch__"), pk=UUID(str(upload_id)), state="interrupted")
+    half.update(is_dismissed=True)
 
 
 def sweep_incoming(*, now: datetime, is_sole_server: bool) -> int:

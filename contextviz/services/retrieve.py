@@ -15,6 +15,7 @@ from contextviz.services.jobs import JobFailed, JobRun, open_job, perform
 from contextviz.store.queries import messages, texts
 from contextviz.store.texts import TextReader
 from contextviz.store.values import TextPlace
+from contextviz.store.viewing import viewer_of_id, viewing
 
 MOST_QUERY_CHARS = 200_000
 MOST_HANDLES = 50
@@ -27,14 +28,20 @@ _SCRUBBED = re.compile(r"^(\[?redacted\]?|\*{3,}|x{6,}|<[^>]*>)?$", re.IGNORECAS
 def open_retrieve(query: str, *, now: datetime, session_id: int | None = None) -> UUID:
     """A job that looks up `query`: a hash, at least 6 of its first digits, or text with a marker in it."""
     params = {"query": query.replace("\x00", "")[:MOST_QUERY_CHARS]}
-    return open_job("retrieve_original", now=now, params=params, session_id=session_id)
+    return open_job("retrieve_original", now=now, params=params, session_id=session_id, is_private=True)
 
 
 def retrieve_original(job_id: UUID | str) -> bool:
     """Do a retrieve job. Its result is `{query, originals: [...]}`, for each handle asked for `{handle, status,
     sha256, chars, size, estimated_tokens, original_chars, places: [{session_id, title, message_indexes}],
     candidates: [TextPlace]}`; status is verified, mismatch, missing, redacted or ambiguous."""
-    return perform(job_id, _retrieve)
+    return perform(job_id, _retrieve_for_asker)
+
+
+def _retrieve_for_asker(run: JobRun) -> str:
+    # Only in sessions that whoever asks may see; the result names them.
+    with viewing(viewer_of_id(run.person_id)):
+        return _retrieve(run)
 
 
 def _retrieve(run: JobRun) -> str:

@@ -13,12 +13,15 @@ from datetime import UTC, datetime, timedelta
 
 from contextviz.events.call import ModelCall
 from contextviz.events.compaction import Compaction, SummaryStore
+from contextviz.events.problem import ReadProblem
 from contextviz.events.session import Transcript
 from contextviz.events.snapshot import SnapshotBasis, SnapshotLog
 from contextviz.sources.folded import Anchors, FoldedWindow
 
 ROLE_WORDS = {"tool": "tool", "toolResult": "tool"}
 EARLIEST = datetime.min.replace(tzinfo=UTC)
+# Engines whose summaries stand beside the host's messages and never in place of them (engines.md 3.8).
+SUMMARIES_ONLY = frozenset({"flowctx"})
 UNPROVEN = "the store's folds could not be replayed to the context it holds: summaries or their times may be off"
 
 
@@ -30,6 +33,9 @@ def attach(host: Transcript, store: Transcript) -> None:
     by rule ("rules"); else they are "partial" with a note. Does nothing for a transcript without a store.
     """
     if store.store is None:
+        return
+    if store.store.engine in SUMMARIES_ONLY:
+        _beside(host, store)
         return
     anchors = Anchors.of(host, store.store)
     folds = _placed(host, store.compactions, anchors)
@@ -43,6 +49,17 @@ def attach(host: Transcript, store: Transcript) -> None:
     # The host's index counts what its engine did; with the store's compactions the two may now agree.
     if host.session.hints.get("compaction_count") == len(host.compactions):
         host.problems = [problem for problem in host.problems if problem.code != "count_mismatch"]
+    host.problems.extend(store.problems)
+
+
+def _beside(host: Transcript, store: Transcript) -> None:
+    """Put a store that leaves the host's window alone beside the session: its graph, and nothing else changes."""
+    if host.store is None:
+        host.store = store.store
+    else:
+        text = f"a second summary store ({', '.join(store.files)}) names this session; only the first is shown"
+        host.problems.append(ReadProblem("second_store", text, "info", next(iter(store.files), None)))
+    host.files.extend(name for name in store.files if name not in host.files)
     host.problems.extend(store.problems)
 
 

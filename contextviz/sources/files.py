@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import SourceFile, Transcript
 from contextviz.sources.attach import attach
+from contextviz.sources.flowctx import FlowctxReader
 from contextviz.sources.lines import BOM, bounded_lines, parse_object
 from contextviz.sources.lossless_claw import LosslessClawReader
 from contextviz.sources.registry import READERS, detect
@@ -25,6 +24,8 @@ PROBE_RECORDS = 50
 PROBE_BYTES = 8 * 1024 * 1024
 MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
 MAX_DEPTH = 32
+# Readers of summary stores, which belong to the session of their id where that is there too.
+STORE_READERS = (LosslessClawReader.name, FlowctxReader.name)
 MANY_FILES = 500
 LONGEST_KEPT = 512
 KEPT_HEAD = 4096
@@ -104,11 +105,8 @@ def _document(path: Path, size: int, head: bytes) -> dict[str, Any] | None:
     first, _, rest = body.partition(b"\n")
     if rest.strip() and parse_object(first.strip()) is not None:
         return None
-    try:
-        value = orjson.loads(path.read_bytes().removeprefix(BOM))
-    except orjson.JSONDecodeError:
-        return None
-    return value if isinstance(value, dict) else None
+    parsed = parse_object(path.read_bytes().removeprefix(BOM))
+    return None if parsed is None else parsed[0]
 
 
 def read_paths(paths: Sequence[NamedPath], options: ReadOptions) -> Iterator[ReadItem]:
@@ -150,19 +148,21 @@ def _cut(value: Any) -> Any:
 
 def _read_attached(by_reader: dict[str, list[Found]], options: ReadOptions) -> Iterator[ReadItem]:
     stores: dict[str, list[Transcript]] = {}
-    for item in _read(LosslessClawReader.name, by_reader, options):
-        if isinstance(item, Transcript):
-            stores.setdefault(item.session.id, []).append(item)
-        else:
-            yield item
+    for name in STORE_READERS:
+        for item in _read(name, by_reader, options):
+            if isinstance(item, Transcript) and item.store is not None:
+                stores.setdefault(item.session.id, []).append(item)
+            else:
+                yield item
     for reader in READERS:
-        if reader.name == LosslessClawReader.name:
+        if reader.name in STORE_READERS:
             continue
         for item in _read(reader.name, by_reader, options):
             if isinstance(item, Transcript) and item.session.generation == "active":
                 for store in stores.pop(item.session.id, []):
                     attach(item, store)
             yield item
+            del item  # one transcript at a time: the next is not read while this name holds the last
     for left in stores.values():
         yield from left
 
@@ -170,7 +170,17 @@ def _read_attached(by_reader: dict[str, list[Found]], options: ReadOptions) -> I
 def _read(name: str, by_reader: dict[str, list[Found]], options: ReadOptions) -> Iterable[ReadItem]:
     files = by_reader[name]
     reader = next(reader for reader in READERS if reader.name == name)
-    return reader.read(files, options) if files else ()
+    return _bounded(reader.read(files, options), files) if files else ()
+
+
+def _bounded(items: Iterable[ReadItem], files: Sequence[Found]) -> Iterator[ReadItem]:
+    """What a reader gives, up to where the nesting of a value is beyond Python's stack."""
+    try:
+        yield from items
+    except RecursionError:
+        names = ", ".join(found.probe.name for found in files[:3])
+        text = f"reading ended early, since something in {names} is nested too deeply"
+        yield ReadProblem("unreadable_file", text, "error", files[0].probe.name)
 
 
 def why_ignored(looked: Probe) -> str:
@@ -180,7 +190,7 @@ def why_ignored(looked: Probe) -> str:
     if looked.head.startswith(b"version https://git-lfs"):
         return "a Git LFS pointer, not the file itself"
     if looked.tables is not None:
-        return "a SQLite database of another program"
+        return "a SQLite database of another program" if looked.tables else "a SQLite database that is empty or damaged"
     start = looked.head[:512].lstrip().lower()
     if start.startswith((b"<!doctype", b"<html")):
         return "an HTML page, not a transcript"

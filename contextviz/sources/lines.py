@@ -19,6 +19,7 @@ import orjson
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import LineCounts
 from contextviz.events.text import sanitised
+from contextviz.sources.values import MOST_NESTED, TOO_DEEP, is_too_deep
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
 MAX_SPLICE_TRIES = 200
@@ -93,7 +94,7 @@ class JsonLines:
             self.counts.in_progress = number
             self._problem("in_progress", number, "the last line is not finished yet; it is read when it is", "info")
             return
-        self._malformed(number, "not one JSON object" + (f", {len(found)} recovered from it" if found else ""))
+        self._malformed(number, _why_not(line) + (f", {len(found)} recovered from it" if found else ""))
         for value, surrogates in found:
             yield self._recovered(number, value, len(line), surrogates)
 
@@ -178,8 +179,24 @@ def parse_object(line: bytes) -> tuple[Json, int] | None:
     """`line` as one JSON object and the lone surrogates replaced in it, or None.
 
     orjson first; on any refusal the standard library, which takes lone surrogates, NaN (read as null) and
-    integers beyond 64 bits.
+    integers beyond 64 bits. What is nested deeper than 200 levels is refused: it could not be kept.
     """
+    found = _parsed(line)
+    return None if found is None or (_may_be_deep(line) and is_too_deep(found[0])) else found
+
+
+def _may_be_deep(line: bytes) -> bool:
+    return line.count(b"[") + line.count(b"{") >= MOST_NESTED  # a search for bytes; walking the value is far dearer
+
+
+def _why_not(line: bytes) -> str:
+    try:
+        return TOO_DEEP if _may_be_deep(line) and is_too_deep(orjson.loads(line)) else "not one JSON object"
+    except orjson.JSONDecodeError as error:
+        return TOO_DEEP if "depth limit" in str(error) else "not one JSON object"
+
+
+def _parsed(line: bytes) -> tuple[Json, int] | None:
     if _LONG_RUN not in line.translate(_DIGITS_AS_ZERO) or _LONG_INTEGER.search(line) is None:
         try:
             value = orjson.loads(line)
@@ -241,7 +258,8 @@ def _decode_at(text: str, start: int) -> tuple[Json | None, int]:
         value, end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
         return None, start
-    return (value, end) if isinstance(value, dict) else (None, start)
+    is_taken = isinstance(value, dict) and not (end - start > MOST_NESTED and is_too_deep(value))
+    return (value, end) if is_taken else (None, start)
 
 
 _DECODER = json.JSONDecoder(parse_constant=lambda _name: None)

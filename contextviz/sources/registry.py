@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from contextviz.sources.atif import AtifReader
+from contextviz.sources.chat import ChatReader
 from contextviz.sources.claude_code import ClaudeCodeReader
 from contextviz.sources.codex import CodexReader
 from contextviz.sources.conversation_map import ConversationMapReader
+from contextviz.sources.flowctx import FlowctxReader
+from contextviz.sources.gemini_cli import GeminiCliReader
 from contextviz.sources.lossless_claw import LosslessClawReader
 from contextviz.sources.openclaw import OpenClawReader
+from contextviz.sources.opencode import OpenCodeReader
+from contextviz.sources.openvole import OpenVoleReader
+from contextviz.sources.otlp import OtlpReader
 from contextviz.sources.source import Detection, Probe, Reader
+from contextviz.sources.swe_agent import SweAgentReader
 
 READERS: tuple[Reader, ...] = (
     OpenClawReader(),
@@ -15,6 +23,14 @@ READERS: tuple[Reader, ...] = (
     CodexReader(),
     LosslessClawReader(),
     ConversationMapReader(),
+    OpenVoleReader(),
+    GeminiCliReader(),
+    OpenCodeReader(),
+    AtifReader(),
+    SweAgentReader(),
+    OtlpReader(),
+    FlowctxReader(),
+    ChatReader(),  # the last: its bodies and arrays are the least peculiar
 )
 
 

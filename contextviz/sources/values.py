@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
 MOST_SAME = 4096
+MOST_NESTED = 200
+TOO_DEEP = f"nested deeper than {MOST_NESTED} levels"
 _same: dict[str, str] = {}
 
 
@@ -18,6 +21,31 @@ def same(text: str | None) -> str | None:
     if len(_same) > MOST_SAME:
         _same.clear()
     return found
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether lists and mappings stand in one another more than MOST_NESTED deep: such a value could be read, but
+    neither written again nor shown (orjson writes 254 levels)."""
+    level = [value]
+    for _ in range(MOST_NESTED):
+        level = [
+            child
+            for item in level
+            for child in (item.values() if isinstance(item, dict) else item if isinstance(item, list) else ())
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def inner_json(text: str) -> Any:
+    """JSON that stands as text within a record (a call's arguments). NaN is None. Raises ValueError for what is none
+    and for what is nested deeper than MOST_NESTED, RecursionError far beyond."""
+    value = json.loads(text, parse_constant=lambda _name: None)
+    if text.count("[") + text.count("{") >= MOST_NESTED and is_too_deep(value):
+        raise ValueError(TOO_DEEP)
+    return value
 
 
 def as_int(value: Any) -> int | None:
@@ -39,6 +67,8 @@ def as_int(value: Any) -> int | None:
 def as_float(value: Any) -> float | None:
     """A finite non-negative number, or None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if isinstance(value, int) and value.bit_length() > 1000:  # beyond what a float can be
         return None
     return float(value) if math.isfinite(value) and value >= 0 else None
 

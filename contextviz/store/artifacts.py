@@ -13,6 +13,7 @@ from typing import Self
 from django.conf import settings
 
 READ_BYTES = 1024 * 1024
+HEAD_BYTES = 8192  # as much of an arriving file as is held, for a look at what it is
 
 
 def incoming_dir() -> Path:
@@ -52,8 +53,8 @@ class ArtifactWriter:
 
     def write(self, chunk: bytes) -> None:
         """Append bytes."""
-        if len(self.head) < 8192:
-            self.head += chunk[: 8192 - len(self.head)]
+        if len(self.head) < HEAD_BYTES:
+            self.head += chunk[: HEAD_BYTES - len(self.head)]
         self._hash.update(chunk)
         self._stream.write(chunk)
         self.size += len(chunk)

@@ -116,7 +116,10 @@ def _within_64_bits(value: int | None) -> int | None:
 
 def _sqlite_time(value: datetime | None) -> str | None:
     # Django's own form of an aware UTC time in SQLite.
-    return None if value is None else str(value.replace(tzinfo=None))
+    if value is None:
+        return None
+    text = value.isoformat(" ")
+    return text[:-6] if text.endswith("+00:00") else str(value.replace(tzinfo=None))
 
 
 def _json(value: Any) -> str | None:

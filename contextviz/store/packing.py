@@ -9,20 +9,49 @@ from collections.abc import Iterable, Iterator
 
 def pack(positions: Iterable[int]) -> bytes:
     """Positions (below 2**32) as pairs of start and length, little-endian 32-bit."""
-    runs = array("I")
-    start = length = 0
-    for position in positions:
-        if length and position == start + length:
-            length += 1
-            continue
-        if length:
-            runs.extend((start, length))
-        start, length = position, 1
-    if length:
-        runs.extend((start, length))
-    if sys.byteorder == "big":
-        runs.byteswap()
-    return runs.tobytes()
+    runs = Runs()
+    runs.extend(positions)
+    return runs.packed()
+
+
+class Runs:
+    """A list of positions that grows and is cut at its end, kept as its runs: packing one whose window holds a hundred
+    thousand items costs its few runs."""
+
+    def __init__(self) -> None:
+        self._runs = array("I")  # start and length, in turns
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def extend(self, positions: Iterable[int]) -> None:
+        """Put positions (below 2**32) at the end."""
+        runs = self._runs
+        for position in positions:
+            if runs and position == runs[-2] + runs[-1]:
+                runs[-1] += 1
+            else:
+                runs.extend((position, 1))
+            self._length += 1
+
+    def cut(self, keep: int) -> None:
+        """Leave the first `keep` positions."""
+        while self._length > keep:
+            gone = min(self._runs[-1], self._length - keep)
+            self._length -= gone
+            if gone == self._runs[-1]:
+                del self._runs[-2:]
+            else:
+                self._runs[-1] -= gone
+
+    def packed(self) -> bytes:
+        """The runs as `pack` writes them."""
+        runs = self._runs
+        if sys.byteorder == "big":
+            runs = runs[:]
+            runs.byteswap()
+        return runs.tobytes()
 
 
 def unpack(data: bytes | memoryview) -> list[int]:

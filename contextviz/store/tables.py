@@ -60,7 +60,11 @@ def _part(hashes: bytes | bytearray, number: int) -> bytes:
 
 
 def _hash_of(rows: list[Row]) -> bytes:
-    return hashlib.blake2b(repr(rows).encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES).digest()
+    try:
+        data = orjson.dumps(rows, default=bytes.hex, option=orjson.OPT_NON_STR_KEYS)  # several times as fast as repr
+    except TypeError:  # half surrogates, integers beyond 64 bits
+        data = repr(rows).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, digest_size=HASH_BYTES).digest()
 
 
 def _columns(table: Table[Any]) -> tuple[str, ...]:

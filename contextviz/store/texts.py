@@ -28,9 +28,12 @@ PACK_BYTES = 256 * 1024
 KEPT_PACKS = 32
 LARGEST_KEPT_PACK = 2 * 1024 * 1024
 KNOWN_REFS = 200_000  # about 60 MB
+MOST_REFS_BETWEEN = 20_000  # kept from one session of a batch to the next
 QUERY_TEXTS = 10_000
 _COLUMNS = ("digest", "chars", "size", "estimated_tokens", "pack_id", "offset")
 MOST_COUNTING = 16  # packs on their way through the counting process: a bound for memory
+AT_ONCE = 6  # packs in one transaction
+_NUMBERS = tuple(range(16_384))
 Place = tuple[int, int, int]  # pack, offset, size
 Pending = tuple[TextRef, bytes]
 
@@ -59,7 +62,9 @@ class StoreTextPool:
         self._gathered_size = 0
         self._counting: deque[tuple[list[Pending], Ticket, Future[bytes]]] = deque()
         self._compressor: ThreadPoolExecutor | None = None
-        self._reader = TextReader()
+        self._reader = TextReader(
+            4
+        )  # summaries and first lines, as a reader asks for them: memory is for the transcript
 
     def put(self, text: str) -> TextRef:
         """See TextPool.put."""
@@ -81,17 +86,20 @@ class StoreTextPool:
         """Write what has gathered, and wait for what is being counted."""
         self._send()
         while self._counting:
-            self._write_oldest()
+            self._write_oldest(AT_ONCE)
         if self._compressor is not None:
             self._compressor.shutdown()
             self._compressor = None
+        if len(self._refs) > MOST_REFS_BETWEEN:
+            self._refs.clear()  # what follows is deriving and saving, which needs the memory
 
     def _gather(self, digest: bytes, text: str, raw: bytes) -> TextRef:
         pending = self._pending.get(digest)
         if pending is not None:  # forgotten by the bounded memory of references
             return pending[0]
         size = len(raw)
-        chars = size if len(text) == size else len(text)  # one number in memory where they are equal
+        size = _shared(size)
+        chars = size if len(text) == size else _shared(len(text))  # one number in memory where they are equal
         ref = TextRef(digest, chars, size, 0)
         self._refs[digest] = ref
         if len(self._refs) > KNOWN_REFS:
@@ -113,7 +121,7 @@ class StoreTextPool:
             if tokens is None:
                 fresh.append((ref, raw))
             else:
-                note_estimate(ref, tokens)
+                note_estimate(ref, _shared(tokens))
                 del self._pending[ref.digest]
         if not fresh:
             return
@@ -121,8 +129,8 @@ class StoreTextPool:
         if self._compressor is None:  # zstd does not hold Python's lock, so a thread is another core
             self._compressor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="text-packs")
         self._counting.append((fresh, self._counted(texts), self._compressor.submit(compressed, texts)))
-        while len(self._counting) > MOST_COUNTING:
-            self._write_oldest()
+        if len(self._counting) > MOST_COUNTING:
+            self._write_oldest(AT_ONCE)
 
     def _counted(self, texts: list[bytes]) -> Ticket:
         if self._count is None:
@@ -131,14 +139,25 @@ class StoreTextPool:
         ticket.keep([self._count(raw.decode()) for raw in texts])
         return ticket
 
-    def _write_oldest(self) -> None:
-        fresh, ticket, packed = self._counting.popleft()
-        for (ref, _), tokens in zip(fresh, ticket.counts(), strict=True):
-            note_estimate(ref, tokens)
-        with transaction.atomic():
-            write_pack(fresh, self.estimator, packed.result())
-        for ref, _ in fresh:
-            del self._pending[ref.digest]
+    def _write_oldest(self, most: int) -> None:
+        """Write the oldest `most` packs in one transaction: each one is a wait for the disk."""
+        ready: list[tuple[list[Pending], bytes]] = []
+        while self._counting and len(ready) < most:
+            fresh, ticket, packed = self._counting.popleft()
+            for (ref, _), tokens in zip(fresh, ticket.counts(), strict=True):
+                note_estimate(ref, _shared(tokens))
+            ready.append((fresh, packed.result()))
+        with transaction.atomic():  # nothing is waited for inside
+            for fresh, data in ready:
+                write_pack(fresh, self.estimator, data)
+        for fresh, _ in ready:
+            for ref, _ in fresh:
+                del self._pending[ref.digest]
+
+
+def _shared(number: int) -> int:
+    """The same number: of small ones always the same object. A transcript holds hundreds of thousands of sizes."""
+    return _NUMBERS[number] if number < len(_NUMBERS) else number
 
 
 def estimates_of(digests: Iterable[bytes]) -> dict[bytes, int]:
@@ -157,7 +176,9 @@ def _column_of(column: str, digests: Iterable[bytes]) -> dict[bytes, int]:
         marks = ",".join(["%s"] * len(part))
         with connection.cursor() as cursor:  # past the ORM: its share would be several times the query's
             cursor.execute(f"SELECT digest, {column} FROM store_textrecord WHERE digest IN ({marks})", part)
-            found.update((bytes(digest), value) for digest, value in cursor.fetchall())
+            here = {bytes(digest): value for digest, value in cursor.fetchall()}
+        # Under the callers' own digests: a copy of each would be megabytes.
+        found.update((digest, here[digest]) for digest in part if digest in here)
     return found
 
 
@@ -195,7 +216,8 @@ class TextReader:
 
     estimator = ESTIMATOR
 
-    def __init__(self) -> None:
+    def __init__(self, kept_packs: int = KEPT_PACKS) -> None:
+        self._kept_packs = kept_packs
         self._packs: OrderedDict[int, bytes] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -244,7 +266,7 @@ class TextReader:
             return
         with self._lock:
             self._packs[number] = data
-            while len(self._packs) > KEPT_PACKS:
+            while len(self._packs) > self._kept_packs:
                 self._packs.popitem(last=False)
 
 

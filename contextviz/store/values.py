@@ -13,13 +13,17 @@ from contextviz.events.session import Session, Transcript
 from contextviz.events.snapshot import ContextItem, SnapshotBasis
 
 Basis = Literal["reported", "derived", "estimated", "unknown"]
-JobKind = Literal["digest", "expand_summary", "retrieve_original", "delete_session"]
+JobKind = Literal["digest", "expand_summary", "retrieve_original", "delete_session", "index_texts"]
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 Item = TypeVar("Item")
 
 
 class NotFound(Exception):
     """There is no such row; the text is a sentence for a person."""
+
+
+class NotAllowed(Exception):
+    """The row is there, and it is not for this person to change; the text is a sentence for a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,9 @@ class SessionRow:
     estimator: str | None
     created_at: datetime
     updated_at: datetime
+    owner_id: int | None = None
+    is_private: bool = False
+    is_kept: bool = False
 
     @property
     def is_growing(self) -> bool:
@@ -208,6 +215,8 @@ class JobRow:
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    person_id: int | None = None
+    is_private: bool = False
 
     @property
     def is_finished(self) -> bool:

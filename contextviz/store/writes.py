@@ -12,7 +12,7 @@ from contextviz.store.bulk import chunks, insert
 from contextviz.store.models.budget import BudgetRecord
 from contextviz.store.models.session import SessionDetailRecord, SessionRecord, SessionSeriesRecord
 from contextviz.store.models.text import TextUseRecord
-from contextviz.store.rows import call, message, session, summary, topic, window
+from contextviz.store.rows import call, message, place, session, summary, topic, window
 from contextviz.store.rows.table import Table
 from contextviz.store.tables import Hashes, pack_hashes, replace, unpack_hashes
 from contextviz.store.texts import ids_of
@@ -22,6 +22,7 @@ QUERY_TEXTS = 10_000
 TABLES: tuple[Table[Any], ...] = (
     message.MESSAGES, message.ENTRIES, message.PAIRS, call.CALLS, call.COMPACTIONS, call.PROBLEMS, window.ITEMS,
     window.SNAPSHOTS, summary.NODES, summary.STORE_MESSAGES, summary.CONTEXT_REFS, topic.TOPICS, topic.TOPIC_EVENTS,
+    place.PLACES,
 )  # fmt: skip
 
 
@@ -33,14 +34,14 @@ class MissingTexts(Exception):
 class Derived:
     """What services computed from a transcript, to be kept with it.
 
-    `numbers` are columns of SessionRecord; `categories` one for each item of the ItemTable; `sums` estimated
-    tokens by category for each snapshot; `strips` and `compositions` as SessionSeriesRecord holds them, `budget` as
-    BudgetRecord does.
+    `numbers` are columns of SessionRecord; `categories` one for each item of the ItemTable; `sums` estimated tokens by
+    category for each snapshot, gone through once; `strips` and `compositions` as SessionSeriesRecord holds them,
+    `budget` as BudgetRecord does.
     """
 
     numbers: Mapping[str, Any]
     categories: Sequence[str] = ()
-    sums: Sequence[Mapping[str, int]] = ()
+    sums: Iterable[Mapping[str, int]] = ()
     strips: bytes = b""
     compositions: bytes = b""
     budget: bytes = b""
@@ -68,16 +69,20 @@ class _Write:
         self.changed += replace(table, self.session_id, events, self.hashes)
 
 
-def save_transcript(transcript: Transcript, derived: Derived, *, now: datetime) -> Saved:
+def save_transcript(transcript: Transcript, derived: Derived, *, now: datetime, key: str = "") -> Saved:
     """Make the store hold `transcript`, touching only rows that differ; a known session keeps its id.
+
+    `key` is what it is kept under, its own where none is given.
 
     Call it inside a transaction. Raises MissingTexts where a text is gone; the whole must then be read again.
     """
-    record, is_new = _locked_record(transcript, now)
+    record, is_new = _locked_record(transcript, now, key or session.key_of(transcript.session))
     detail = None if is_new else SessionDetailRecord.objects.filter(session=record).first()
     write = _Write(record.pk, unpack_hashes(detail.row_hashes) if detail else {})
-    write.changed += _save_uses(record.pk, transcript)
+    changed_uses, ids = _save_uses(record.pk, transcript)
+    write.changed += changed_uses
     _save_tables(write, transcript, derived)
+    write.table(place.PLACES, place.Places(transcript, ids).rows())
     body = session.pack_detail(transcript)
     series = SessionSeriesRecord.objects.filter(session=record).first()
     is_same_series = (
@@ -105,8 +110,7 @@ def _is_same_budget(record: SessionRecord, derived: Derived) -> bool:
     return not derived.budget or (found is not None and bytes(found) == derived.budget)
 
 
-def _locked_record(transcript: Transcript, now: datetime) -> tuple[SessionRecord, bool]:
-    key = session.key_of(transcript.session)
+def _locked_record(transcript: Transcript, now: datetime, key: str) -> tuple[SessionRecord, bool]:
     record = SessionRecord(key=key, created_at=now, updated_at=now, sorted_at=now)
     session.fill(record, transcript.session)
     defaults = {
@@ -156,19 +160,30 @@ def _save_tables(write: _Write, transcript: Transcript, derived: Derived) -> Non
     write.table(topic.TOPIC_EVENTS, transcript.topic_events)
 
 
-def _save_uses(session_id: int, transcript: Transcript) -> int:
+def save_places(transcript: Transcript, session_id: int) -> int:
+    """Write the places of a session that was saved before there was a search; how many rows changed. Call it inside a
+    transaction."""
+    detail = SessionDetailRecord.objects.select_for_update().filter(session_id=session_id).first()
+    if detail is None:
+        return 0
+    write = _Write(session_id, unpack_hashes(detail.row_hashes))
+    write.table(place.PLACES, place.Places(transcript, ids_of(uses_of(transcript))).rows())
+    SessionDetailRecord.objects.filter(session_id=session_id).update(row_hashes=pack_hashes(write.hashes))
+    return write.changed
+
+
+def _save_uses(session_id: int, transcript: Transcript) -> tuple[int, dict[bytes, int]]:
+    """How many uses changed, and the primary keys of all texts by digest."""
     wanted = uses_of(transcript)
-    ids: dict[int, int | None] = {}
-    for digest, number in ids_of(wanted).items():
-        ids[number] = wanted[digest]
+    ids = ids_of(wanted)
     if len(ids) < len(wanted):
         raise MissingTexts(f"{len(wanted) - len(ids)} texts are not in the store")
     known = set(TextUseRecord.objects.filter(session_id=session_id).values_list("text_id", flat=True))
-    gone = known - ids.keys()
+    gone = known.difference(ids.values())
     for part_of_gone in chunks(gone, QUERY_TEXTS):
         TextUseRecord.objects.filter(session_id=session_id, text_id__in=part_of_gone).delete()
-    fresh = ((session_id, number, place) for number, place in ids.items() if number not in known)
-    return len(gone) + insert(TextUseRecord, ("session_id", "text_id", "message_index"), fresh)
+    fresh = ((session_id, ids[digest], place) for digest, place in wanted.items() if ids[digest] not in known)
+    return len(gone) + insert(TextUseRecord, ("session_id", "text_id", "message_index"), fresh), ids
 
 
 def uses_of(transcript: Transcript) -> dict[bytes, int | None]:

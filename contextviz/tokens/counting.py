@@ -35,15 +35,23 @@ class Ticket:
         self.texts: Sequence[bytes] = texts
         self._done = threading.Event()
         self._counts: Sequence[int] = ()
+        self._error: Exception | None = None
 
     def keep(self, counts: Sequence[int]) -> None:
         """Hold the counts ready, and the texts no longer."""
         self._counts, self.texts = counts, ()
         self._done.set()
 
+    def fail(self, error: Exception) -> None:
+        """Nobody can count these texts: whoever waits for them is told, and waits no longer."""
+        self._error, self.texts = error, ()
+        self._done.set()
+
     def counts(self) -> Sequence[int]:
-        """Estimated tokens of each text, in order; waits for them."""
+        """Estimated tokens of each text, in order; waits for them. Raises RuntimeError where they cannot be counted."""
         self._done.wait()
+        if self._error is not None:
+            raise RuntimeError("the tokens of a text could not be counted") from self._error
         return self._counts
 
 
@@ -88,12 +96,18 @@ class _Counter:
             if ticket is None:
                 return
             try:
-                ticket.keep(self._ask(ticket.texts))
-            except (OSError, EOFError) as error:
-                logger.warning("the counting process is gone (%s); tokens are counted in this process", error)
-                _end(self._process)
-                self._process = None
-                ticket.keep([estimate(text.decode()) for text in ticket.texts])
+                ticket.keep(self._counted(ticket.texts))
+            except Exception as error:  # an unanswered ticket would hold its reader, and every later one, for ever
+                ticket.fail(error)
+
+    def _counted(self, texts: Sequence[bytes]) -> Sequence[int]:
+        try:
+            return self._ask(texts)
+        except (OSError, EOFError) as error:
+            logger.warning("the counting process is gone (%s); tokens are counted in this process", error)
+            _end(self._process)
+            self._process = None
+            return [estimate(text.decode()) for text in texts]
 
     def _next(self) -> Ticket | None:
         try:

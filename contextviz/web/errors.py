@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
 
-from contextviz.store.values import NotFound
+from contextviz.store.values import NotAllowed, NotFound
 from contextviz.web.htmx import wants_fragment
 
 
@@ -18,8 +21,13 @@ def refusal(request: HttpRequest, sentence: str, status: int) -> HttpResponse:
     return render(request, "error.html", {"sentence": sentence, "status": status}, status=status)
 
 
+# No session, message or call has a higher number; databases refuse far greater ones with an error.
+MOST_NUMBER = 2_000_000_000
+NO_SUCH_NUMBER = "There is nothing with so high a number. The link is wrong, or what it led to was deleted."
+
+
 class SentenceMiddleware:
-    """Shows a missing row as a 404 page with its sentence."""
+    """Answers an impossible number with 404; shows a missing row as a 404 page, a forbidden change as a 403."""
 
     def __init__(self, get_response):  # type: ignore[no-untyped-def]
         self.get_response = get_response
@@ -28,8 +36,18 @@ class SentenceMiddleware:
         response: HttpResponseBase = self.get_response(request)
         return response
 
+    def process_view(
+        self, request: HttpRequest, view: Any, arguments: Any, named: Mapping[str, Any]
+    ) -> HttpResponseBase | None:
+        """Django's hook before a view."""
+        if any(isinstance(value, int) and value > MOST_NUMBER for value in named.values()):
+            return refusal(request, NO_SUCH_NUMBER, 404)
+        return None
+
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Django's hook for a view's exception."""
         if isinstance(exception, NotFound):
             return refusal(request, str(exception), 404)
+        if isinstance(exception, NotAllowed):
+            return refusal(request, str(exception), 403)
         return None

@@ -9,6 +9,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.responders import StaticFile
 
+from contextviz.services.accounts.audit import from_address
+from contextviz.store.viewing import viewer_of, viewing
+
 
 class StaticFilesMiddleware(WhiteNoiseMiddleware):
     """WhiteNoise, with the file's bytes in the answer: its stream is synchronous, and ASGI warns about those."""
@@ -24,6 +27,19 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):
         del response["content-type"]
         for name, value in found.headers:
             response[name] = value
+        return response
+
+
+class ViewerMiddleware:
+    """Every query of the request has the eyes of its person; a key of the API names one later, so it is asked then."""
+
+    def __init__(self, get_response):  # type: ignore[no-untyped-def]
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        address = request.META.get("REMOTE_ADDR", "")
+        with viewing(lambda: viewer_of(getattr(request, "user", None))), from_address(address):
+            response: HttpResponseBase = self.get_response(request)
         return response
 
 

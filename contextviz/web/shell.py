@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
+from contextviz.services.accounts.people import has_others
 from contextviz.store.queries import jobs, preferences, sessions
 from contextviz.store.queries.preferences import Preferences
 from contextviz.store.values import SessionRow
@@ -40,6 +41,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "theme": theme if theme in ("light", "dark") else request.COOKIES.get("contextviz_theme", ""),
         "recent_sessions": SimpleLazyObject(partial(recent, request)),
         "nav_counts": SimpleLazyObject(partial(_counts, request)),
+        "upload_sharing": SimpleLazyObject(partial(_upload_sharing, request)),
     }
 
 
@@ -61,6 +63,19 @@ def recent_session(row: SessionRow) -> RecentSession:
         row.compaction_threshold,
         row.compaction_count,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class UploadSharing:
+    """Whether an upload form asks who may see what comes of it, and what is chosen before anybody does."""
+
+    is_asked: bool
+    is_private: bool
+
+
+def _upload_sharing(request: HttpRequest) -> UploadSharing:
+    person_id = request.user.pk
+    return UploadSharing(person_id is not None and has_others(person_id), _preferences(request).is_private)
 
 
 def _counts(request: HttpRequest) -> dict[str, int]:

@@ -14,12 +14,15 @@ from contextviz.web.views import (
     library,
     originals,
     prices,
+    search,
     session,
     settings,
-    sign_in,
     topics,
     uploads,
 )
+from contextviz.web.views.access import accounts, api_keys, privacy, running, sign_in
+from contextviz.web.views.guide import docs, go, styleguide
+from contextviz.web.views.sharing import export
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
@@ -30,10 +33,19 @@ urlpatterns = [
     *compaction.urlpatterns,
     *graph.urlpatterns,
     *budget.urlpatterns,
+    *export.urlpatterns,
+    *search.urlpatterns,
     *originals.urlpatterns,
     *topics.urlpatterns,
     *jobs.urlpatterns,
     *settings.urlpatterns,
     *prices.urlpatterns,
+    *api_keys.urlpatterns,
+    *accounts.urlpatterns,
+    *running.urlpatterns,
+    *privacy.urlpatterns,
+    *go.urlpatterns,
+    *docs.urlpatterns,
+    *styleguide.urlpatterns,
     *sign_in.urlpatterns,
 ]

@@ -6,6 +6,11 @@ import "./elements/cv-keys.js";
 import "./elements/cv-copy.js";
 import "./elements/cv-live.js";
 import "./elements/cv-follow.js";
+import "./elements/cv-find.js";
+import "./elements/cv-palette.js";
+import "./elements/cv-rows.js";
+import { rowTools } from "./row-tools.js";
+import { say } from "./say.js";
 
 const root = document.documentElement;
 
@@ -39,6 +44,17 @@ function toggleSide() {
   shell.classList.toggle("rail");
 }
 
+const DENSITIES = ["compact", "normal", "roomy"];
+
+function nextDensity() {
+  const next = DENSITIES[(DENSITIES.indexOf(root.dataset.density ?? "normal") + 1) % DENSITIES.length];
+  if (next === "normal") delete root.dataset.density;
+  else root.dataset.density = next;
+  keep("density", next);
+  say(`Rows are ${next}.`);
+  document.dispatchEvent(new CustomEvent("cv:density", { detail: next }));
+}
+
 document.addEventListener("submit", (event) => {
   if (!(event.target instanceof HTMLFormElement)) return;
   if (event.target.matches("[data-theme-form]")) {
@@ -55,6 +71,7 @@ document.addEventListener("submit", (event) => {
 });
 document.addEventListener("cv:key", (event) => {
   if (event.detail === "t") toggleTheme();
+  if (event.detail === "l") nextDensity();
   if (event.detail === "Ctrl-b") toggleSide();
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
@@ -86,10 +103,4 @@ document.addEventListener("htmx:afterSettle", (event) => {
   event.target?.querySelector?.("[data-focus]")?.focus({ preventScroll: true });
 });
 
-/** Put a sentence into the live region. */
-export function say(text, kind = "info") {
-  const notice = document.createElement("p");
-  notice.className = `notice ${kind}`;
-  notice.textContent = text;
-  document.getElementById("notices")?.replaceChildren(notice);
-}
+rowTools();

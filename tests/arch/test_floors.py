@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from importlinter import cli as importlinter_cli
 
-READER_LIKE = {"registry", "source", "lines", "files", "values", "sqlite", "attach"}
+READER_LIKE = {"registry", "source", "lines", "files", "values", "sqlite", "attach", "plain"}
 
 
 @pytest.mark.slow  # reads the imports of the whole package

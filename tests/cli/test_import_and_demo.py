@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from io import StringIO
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from contextviz.services.digest import digest
 from contextviz.services.jobs import open_job
 from contextviz.store.models import JobRecord
 from contextviz.store.queries import sessions
@@ -33,6 +35,29 @@ def test_a_folder_is_imported_and_each_session_told_with_its_address(tmp_path: P
     assert f"/sessions/{row.id}/" in told
     assert "Read 1 file: 1 session (1 new)." in told
     assert "contextviz up" in told
+
+
+def test_every_file_and_every_problem_is_told(tmp_path: Path) -> None:
+    (tmp_path / "one.jsonl").write_text(claude_lines(2) + '{"type": broken\n' + claude_lines(3)[len(claude_lines(2)) :])
+    (tmp_path / "notes.txt").write_text("not a transcript")
+
+    told = run("import", str(tmp_path))
+
+    assert "one.jsonl: claude-code, session" in told
+    assert "passed by, since they are no transcripts: notes.txt" in told
+    assert "(line 5)" in told
+
+
+def test_a_job_that_a_worker_took_first_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "one.jsonl").write_text(claude_lines(1))
+
+    def taken(job_id: UUID) -> bool:
+        assert digest(job_id)  # by a worker, in life
+        return False
+
+    monkeypatch.setattr("contextviz.cli.importing.digest", taken)
+
+    assert "1 session (1 new)" in run("import", str(tmp_path))
 
 
 def test_the_same_again_is_skipped(tmp_path: Path) -> None:

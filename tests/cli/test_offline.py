@@ -32,7 +32,7 @@ def test_every_page_of_the_demo_works_without_a_network(tmp_path: Path) -> None:
     script = Path(__file__).with_name("offline_session.py")
     command = [*without_a_network(), sys.executable, str(script), str(tmp_path / "offline")]
 
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
     assert done.returncode == 0, done.stdout + done.stderr
     seen = json.loads(done.stdout)

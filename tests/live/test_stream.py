@@ -131,3 +131,23 @@ def test_two_streams_are_told_of_their_own_sessions_only(live_url: str, owner: A
     assert "event: revision" not in one.lines
     one.close()
     other.close()
+
+
+def test_so_many_streams_and_no_more(live_url: str, owner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("contextviz.live.hub.MOST_STREAMS", 3)
+    upload(("one.jsonl", claude_lines(2)))
+    path = f"/live/sessions/{sessions.recent_sessions(1)[0].id}/"
+    open_ones = [Listener(live_url, path, owner) for _ in range(3)]
+    for one in open_ones:
+        one.wait_for("event: revision")
+
+    refused = Listener(live_url, path, owner)
+    open_ones.pop().close()
+    deadline = time.monotonic() + 5
+    while (later := Listener(live_url, path, owner)).answer.status == 503 and time.monotonic() < deadline:
+        later.close()
+
+    assert (refused.answer.status, refused.answer.headers["Retry-After"]) == (503, "30")
+    assert later.answer.status == 200
+    for one in (refused, later, *open_ones):
+        one.close()

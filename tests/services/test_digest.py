@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -130,6 +133,25 @@ def test_a_sub_agent_stays_with_its_session_when_the_root_grows_alone(data_dir: 
     assert row.call_count == expected.call_count + 1
 
 
+def test_an_archive_is_kept_as_it_came_and_its_sessions_are_read(data_dir: Path) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("home/a.jsonl", claude_lines(3))
+        archive.writestr("../out.jsonl", b"x")
+    job = upload(("home.zip", packed.getvalue()))
+
+    assert job.state == "done", job.outcome
+    assert sessions.get_session(only_session()).call_count == 3
+    assert [one["code"] for one in job.result["problems"]] == ["unsafe_archive_member"]
+    assert len(artifact_files(data_dir)) == 1
+    again = upload(("home.zip", packed.getvalue()))
+    assert again.outcome == "Nothing new: 1 file with the same content was read before."
+
+    longer = upload(("a.jsonl.gz", gzip.compress(claude_lines(5).encode())))
+    assert longer.state == "done", longer.outcome
+    assert sessions.get_session(only_session()).call_count == 5
+
+
 def test_a_failed_save_leaves_the_session_as_it_was(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     upload(("a.jsonl", claude_lines(3)))
     monkeypatch.setattr("contextviz.store.writes.session.pack_detail", _fail)
@@ -157,7 +179,7 @@ def test_texts_removed_while_a_file_is_read_are_read_again(data_dir: Path, monke
         return real(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(reading, "derive", remove_once)
-    monkeypatch.setattr(reading, "TextReader", lambda: _NoTitle())
+    monkeypatch.setattr(reading, "TextReader", lambda *_: _NoTitle())
 
     job = upload(("a.jsonl", claude_lines(3)))
 

@@ -29,7 +29,7 @@ REFUSED = [
     ("tool", b"\x7fELF\x02\x01\x01" + b"\x00" * 99, ingest.NotATranscript, "tool is a program"),
     ("noise", bytes(range(1, 9)) * 99, ingest.NotATranscript, "noise is a binary file"),
     ("zeros", b"\x00" * 4096, ingest.NotATranscript, "zeros is a binary file"),
-    ("all.zip", b"PK\x03\x04" + b"x" * 99, ingest.NotATranscript, "ZIP archive (unpack it first)"),
+    ("all.7z", b"7z\xbc\xaf" + b"x" * 99, ingest.NotATranscript, "7-Zip archive (unpack it first)"),
 ]
 
 

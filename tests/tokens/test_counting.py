@@ -70,6 +70,25 @@ def test_an_idle_process_goes_away_and_comes_back_with_the_next_text(
     assert [list(one.counts()) for one in (ticket, counting.count_later([b"hello world"]))] == [[2], [2]]
 
 
+def test_a_text_of_any_length_is_counted() -> None:
+    assert estimate(" word and other" * 140_000) == 140_000 * estimate(" word and other")
+    assert estimate("x" * 1_000_001) >= estimate("x" * 900_000) > 0, "no blank to cut at"
+    assert estimate("a line\n" * 300_000) == 300_000 * estimate("a line\n")
+    assert estimate("\U00013000" * 120_000) > 200_000, "more tokens than the tokenizer gives at once"
+
+
+def test_a_text_that_nobody_can_count_holds_no_reader_and_no_later_text(
+    fresh: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting._Counter, "_ask", lambda _self, texts: [1 // len(text) for text in texts])
+
+    refused, later = counting.count_later([b""]), counting.count_later([b"x"])
+
+    with pytest.raises(RuntimeError, match="could not be counted"):
+        refused.counts()
+    assert list(later.counts()) == [1]
+
+
 def test_the_process_answers_batches_until_its_input_ends() -> None:
     source, target = io.BytesIO(), io.BytesIO()
     counting.send(source, array("I", [5, 0]), b"hello")

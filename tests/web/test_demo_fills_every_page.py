@@ -30,6 +30,11 @@ def demo() -> dict[str, SessionRow]:
     return {row.format: row for row in sessions.recent_sessions(50)}
 
 
+def words_of(page: str) -> str:
+    """The page's text in one line."""
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page)).split())
+
+
 def filled(client: Client, url: str) -> str:
     """The page at an address, which must have something to show."""
     answer = client.get(url)
@@ -51,6 +56,40 @@ def test_every_page_of_an_agents_session_is_filled(client: Client, demo: dict[st
         for number in range(1, row.compaction_count + 1):
             filled(client, reverse("compaction", args=[row.id, number]))
         filled(client, reverse("graph", args=[row.id]))
+
+
+def test_a_compaction_has_the_same_sizes_on_every_page(client: Client, demo: dict[str, SessionRow]) -> None:
+    sizes = re.compile(r"([0-9.,]+(?: k)?|—) → ([0-9.,]+(?: k)?|—) tok")
+    for name in ("claude-code", "openclaw"):
+        row = demo[name]
+        listed = sizes.findall(words_of(filled(client, reverse("compactions", args=[row.id]))))
+        assert len(listed) == row.compaction_count
+
+        beside = words_of(filled(client, reverse("session", args=[row.id])).split('data-pane="compactions"')[1])
+        assert sizes.findall(beside) == listed
+        for number, pair in enumerate(listed, start=1):
+            page = words_of(filled(client, reverse("compaction", args=[row.id, number])))
+            assert sizes.findall(page)[0] == pair
+
+
+def test_a_sub_agents_calls_are_counted_in_its_own_window(client: Client, demo: dict[str, SessionRow]) -> None:
+    row = demo["claude-code"]
+    page = filled(client, reverse("session", args=[row.id]))
+    link = re.search(r'href="([^"]*agent=[^"]+)"', page)
+    assert link
+
+    sub = words_of(client.get(unescape(link[1])).content.decode())
+
+    assert "3 of 3 in this sub-agent" in sub and "23 of 23" not in sub
+
+
+def test_a_session_without_messages_leads_to_its_topics(client: Client, demo: dict[str, SessionRow]) -> None:
+    row = demo["conversation-map"]
+
+    page = client.get(reverse("session", args=[row.id])).content.decode()
+
+    assert f'href="{reverse("topic_map", args=[row.id])}">Open the topics</a>' in page
+    assert "0 of 0" not in page and "call, on the strip</li>" not in page
 
 
 def test_the_summary_graph_is_filled_and_a_node_expands(client: Client, demo: dict[str, SessionRow]) -> None:

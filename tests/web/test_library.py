@@ -202,7 +202,7 @@ def test_without_sessions_the_page_teaches_the_first_step(
 
     assert "no sessions yet" in page
     assert "Drop transcripts here" in page
-    assert "Open the demo session" in page
+    assert "Open the demo" in page
     assert "Nothing leaves this machine" in page
     assert "found here" not in page
 

@@ -22,7 +22,7 @@ def watched(page: Any) -> list[str]:
     return said
 
 
-def test_chosen_files_are_sent_one_by_one_and_told(signed_in_page: Any, live_url: str, tmp_path: Path) -> None:
+def test_chosen_files_are_sent_and_told(signed_in_page: Any, live_url: str, tmp_path: Path) -> None:
     said = watched(signed_in_page)
     (tmp_path / "one.jsonl").write_text(claude_lines(3))
     (tmp_path / "empty.jsonl").write_text("")
@@ -33,6 +33,27 @@ def test_chosen_files_are_sent_one_by_one_and_told(signed_in_page: Any, live_url
 
     signed_in_page.wait_for_selector("text=alpha question 0")  # the page found the session by itself
     assert sessions.session_count() == 1
+    assert said == []
+
+
+def test_files_chosen_together_are_read_together(signed_in_page: Any, live_url: str, tmp_path: Path) -> None:
+    said = watched(signed_in_page)
+    upload(("other.jsonl", claude_lines(1, session="0b1c2d3e-0000-4000-8000-000000000009")))  # a Library with rows
+    root = "0b1c2d3e-0000-4000-8000-000000000001"
+    (tmp_path / f"{root}.jsonl").write_text(claude_lines(3))
+    own = [json.loads(line) for line in claude_lines(2, word="beta").splitlines()]
+    for number, row in enumerate(own):
+        row |= {"isSidechain": True, "agentId": "a1b2c3d4", "uuid": f"s{number}"}
+        row["parentUuid"] = f"s{number - 1}" if number else None
+    (tmp_path / "agent-a1b2c3d4.jsonl").write_text("".join(json.dumps(row) + "\n" for row in own))
+    signed_in_page.goto(live_url + "/")
+
+    signed_in_page.set_input_files("#upload-files", [tmp_path / f"{root}.jsonl", tmp_path / "agent-a1b2c3d4.jsonl"])
+
+    signed_in_page.wait_for_selector("text=1 sub-agent")  # one session, not two
+    assert sessions.session_count() == 2
+    signed_in_page.wait_for_selector(".upload-row >> text=Read 2 files: 1 session (1 new).")
+    assert signed_in_page.locator(".upload-row >> text=Open the session").count() == 2
     assert said == []
 
 

@@ -237,6 +237,19 @@ def test_a_get_is_refused(client: Client) -> None:
     assert client.get("/upload/").status_code == 405
 
 
+@pytest.mark.parametrize("end", [b"", b"\r\n", b"\r\n--c--\r\n"])
+def test_a_form_that_ends_before_its_last_line_is_not_a_whole_file(client: Client, data_dir: Path, end: bytes) -> None:
+    start = b'--b\r\nContent-Disposition: form-data; name="files"; filename="cut.jsonl"\r\n\r\n'
+
+    answer = client.post(
+        "/upload/", start + claude_lines(2).encode() + end, "multipart/form-data; boundary=b", headers=JSON
+    )
+
+    assert answer.status_code == 400
+    assert nothing_is_kept(data_dir)
+    assert "cut.jsonl did not arrive completely. Send it again." in client.get("/").content.decode()
+
+
 class TestOverTheWire:
     """A real server: the body reaches the view while it arrives."""
 

@@ -58,12 +58,13 @@ def budget(
     session = transcript.session
     turns = [call for call in transcript.calls if call.agent is None and call.purpose == "turn"]
     walked = walk(transcript, sums)
+    prefix = prefix_table(transcript, walked, compositions, turns)
+    room = headroom(turns, compositions, session.window, session.compaction_threshold)
     uses = tool_uses(transcript, texts)
     abouts = Abouts(uses)
     grouped = groups(transcript, walked, abouts)
     tools, files, tool_count, file_count = per_tool_and_file(transcript, walked, abouts, uses)
     again = repeats(walked, uses, _carries(transcript, walked))
-    room = headroom(turns, compositions, session.window, session.compaction_threshold)
     prompt_tokens = sum(compositions[call.index].total for call in turns)
     return BudgetTable(
         calls=len(turns),
@@ -82,7 +83,7 @@ def budget(
         repeat_count=sum(row.times for row in again),
         repeat_tokens=sum(row.tokens for row in again),
         usage=usage_groups(transcript.calls),
-        prefix=prefix_table(transcript, walked, compositions, turns),
+        prefix=prefix,
         headroom=room,
     )
 
@@ -90,8 +91,8 @@ def budget(
 def _carries(transcript: Transcript, walked: Walk) -> Mapping[str, float]:
     """The carry of tool results by tool call id."""
     found: dict[str, float] = defaultdict(float)
-    for position, stay in walked.stays.items():
+    for position in walked.stays:
         item = transcript.log.table.items[position]
         if item.tool_call_id and item.kind == "tool_result":
-            found[item.tool_call_id] += stay.carry
+            found[item.tool_call_id] += walked.stays.carry[position]
     return found

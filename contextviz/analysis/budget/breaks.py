@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from contextviz.analysis.budget.residency import Prefix, Walk
+from contextviz.analysis.budget.spend import MAX_MODEL
 from contextviz.analysis.budget.tables import BreakKind, Culprit, PrefixBreak, PrefixTable
 from contextviz.analysis.composition import Composition, category_of
 from contextviz.events.call import ModelCall
@@ -17,6 +19,7 @@ from contextviz.events.session import Transcript
 from contextviz.events.snapshot import ContextItem
 
 MOST_BREAKS = 100
+MAX_TRIGGER = 80
 MAX_BARS = 400
 # Providers cache in blocks and not up to the last token: a smaller shortfall is no break.
 LEAST_TOKENS = 1_024
@@ -60,27 +63,26 @@ def prefix_table(
     the smaller of its prompt and the one before by more than LEAST_TOKENS and LEAST_SHARE.
     """
     is_billed = any(call.usage.cache_read_tokens for call in turns)
-    steps = _steps(walk, compositions, turns, is_billed)
     marks = _Compactions(transcript, turns)
-    breaks = [
-        _break(step, marks.between(step.before.index, step.call.index), transcript.log.table.items)
-        for step in steps
-        if step.held is not None and step.is_short(step.held)
-    ]
+    tally = _Tally()
+    breaks: list[PrefixBreak] = []
+    for step in _steps(walk, compositions, turns, is_billed):
+        is_broken = step.held is not None and step.is_short(step.held)
+        tally.add(step, is_broken=is_broken)
+        if is_broken:
+            compaction = marks.between(step.before.index, step.call.index)
+            breaks.append(_break(step, compaction, transcript.log.table.items))
     chosen = sorted(breaks, key=lambda found: -found.rewritten)[:MOST_BREAKS]
-    both = [step for step in steps if step.predicted is not None and step.billed is not None]
-    known = [step for step in steps if step.predicted is not None]
-    largest = max((step.prompt for step in steps), default=0)
-    calls, share, broken = _bars(steps, {found.call for found in breaks})
+    calls, share, broken = tally.bars()
     return PrefixTable(
         breaks=sorted(chosen, key=lambda found: found.call),
         count=len(breaks),
         rewritten=sum(found.rewritten for found in breaks),
         by=dict(Counter(found.by for found in breaks)),
-        predicted=sum(step.predicted or 0 for step in both) if both else None,
-        billed=sum(step.billed or 0 for step in both) if both else None,
-        prefix_share=_ratio(sum(step.predicted or 0 for step in known), sum(step.prompt for step in known)),
-        rewrite_factor=_ratio(sum(step.prompt - (step.predicted or 0) for step in known), largest) if known else None,
+        predicted=tally.predicted_of_both if tally.both else None,
+        billed=tally.billed_of_both if tally.both else None,
+        prefix_share=_ratio(tally.predicted, tally.prompt),
+        rewrite_factor=_ratio(tally.prompt - tally.predicted, tally.largest) if tally.known else None,
         calls=calls,
         share=share,
         broken=broken,
@@ -88,12 +90,55 @@ def prefix_table(
     )
 
 
+@dataclass(slots=True)
+class _Tally:
+    """Sums over the steps, and the columns of the chart. `predicted` and `prompt` are of the `known` steps whose
+    prediction is known, `…_of_both` of those whose cache read is known as well."""
+
+    both: int = 0
+    predicted_of_both: int = 0
+    billed_of_both: int = 0
+    known: int = 0
+    predicted: int = 0
+    prompt: int = 0
+    largest: int = 0
+    calls: array[int] = field(default_factory=lambda: array("q"))
+    shares: array[float] = field(default_factory=lambda: array("d"))  # -1 where it is not known
+    broken: bytearray = field(default_factory=bytearray)
+
+    def add(self, step: _Step, *, is_broken: bool) -> None:
+        self.largest = max(self.largest, step.prompt)
+        if step.predicted is not None:
+            self.known += 1
+            self.predicted += step.predicted
+            self.prompt += step.prompt
+            if step.billed is not None:
+                self.both += 1
+                self.predicted_of_both += step.predicted
+                self.billed_of_both += step.billed
+        share = _share(step)
+        self.calls.append(step.call.index + 1)
+        self.shares.append(-1.0 if share is None else share)
+        self.broken.append(is_broken)
+
+    def bars(self) -> tuple[list[int], list[float | None], list[bool]]:
+        """The share of each prompt that its prefix made up; of many calls the lowest of each stretch."""
+        count = len(self.calls)
+        kept = list(range(count))
+        if count > MAX_BARS:
+            stretches = [range(at * count // MAX_BARS, (at + 1) * count // MAX_BARS) for at in range(MAX_BARS)]
+            kept = [min(part, key=lambda row: self.shares[row] if self.shares[row] >= 0 else 2.0) for part in stretches]
+        shares = [self.shares[row] if self.shares[row] >= 0 else None for row in kept]
+        return [self.calls[row] for row in kept], shares, [bool(self.broken[row]) for row in kept]
+
+
 def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def _steps(walk: Walk, compositions: Sequence[Composition], turns: Sequence[ModelCall], is_billed: bool) -> list[_Step]:
-    found = []
+def _steps(
+    walk: Walk, compositions: Sequence[Composition], turns: Sequence[ModelCall], is_billed: bool
+) -> Iterator[_Step]:
     for before, call in pairwise(turns):
         prompt_before, prompt = compositions[before.index].total, compositions[call.index].total
         if not prompt or not prompt_before:
@@ -103,8 +148,7 @@ def _steps(walk: Walk, compositions: Sequence[Composition], turns: Sequence[Mode
             prefix = None
         billed = call.usage.cache_read_tokens if is_billed else None
         predicted = _predicted(walk, prefix, call.index, min(prompt_before, prompt))
-        found.append(_Step(before, call, prompt_before, prompt, prefix, predicted, billed))
-    return found
+        yield _Step(before, call, prompt_before, prompt, prefix, predicted, billed)
 
 
 def _predicted(walk: Walk, prefix: Prefix | None, call_index: int, most: int) -> int | None:
@@ -144,8 +188,12 @@ def _break(step: _Step, compaction: Compaction | None, items: Sequence[ContextIt
     return PrefixBreak(
         step.call.index + 1, kind, by, why, compaction.number if compaction else None,
         prefix.new if prefix and differs else None, prefix.old if prefix and differs else None,
-        step.predicted, step.billed, step.prompt, max(step.expected - (step.held or 0), 0), gap, step.call.model,
+        step.predicted, step.billed, step.prompt, max(step.expected - (step.held or 0), 0), gap, _model(step.call),
     )  # fmt: skip
+
+
+def _model(call: ModelCall) -> str | None:
+    return call.model[:MAX_MODEL] if call.model else None
 
 
 def _culprit(step: _Step, compaction: Compaction | None, items: Sequence[ContextItem], gap: float | None) -> Why:
@@ -153,11 +201,12 @@ def _culprit(step: _Step, compaction: Compaction | None, items: Sequence[Context
     if compaction is not None:
         kind: BreakKind = "compaction" if compaction.kind == "summary" else "trim"
         by: Culprit = "user" if compaction.trigger == "manual" else "engine"
+        trigger = (compaction.trigger or "")[:MAX_TRIGGER]
         if compaction.kind == "summary":
-            return kind, by, compaction.trigger or "trigger not recorded"
-        return kind, by, " ".join(word for word in (compaction.kind, compaction.trigger) if word)
+            return kind, by, trigger or "trigger not recorded"
+        return kind, by, f"{compaction.kind} {trigger}".strip()
     if step.call.model != step.before.model:
-        return "model", "user", f"{step.before.model or 'unknown'} → {step.call.model or 'unknown'}"
+        return "model", "user", f"{_model(step.before) or 'unknown'} → {_model(step.call) or 'unknown'}"
     if step.prefix is not None and step.predicted is not None and step.is_short(step.predicted):
         return _structural(step.prefix, items)
     limit = LONG_TTL_SECONDS if step.before.usage.cache_write_1h_tokens else TTL_SECONDS
@@ -188,16 +237,6 @@ def _structural(prefix: Prefix, items: Sequence[ContextItem]) -> Why:
     if prefix.old is not None and category_of(items[prefix.old]) == "memory":
         return "injection", "client", "injected item taken out"
     return "edit", "client", "earlier item changed or taken out"
-
-
-def _bars(steps: Sequence[_Step], broken: set[int]) -> tuple[list[int], list[float | None], list[bool]]:
-    """The share of each prompt that its prefix made up; of many calls the lowest of each stretch."""
-    rows = [(step.call.index + 1, _share(step), step.call.index + 1 in broken) for step in steps]
-    if len(rows) > MAX_BARS:
-        count = len(rows)
-        stretches = [rows[at * count // MAX_BARS : (at + 1) * count // MAX_BARS] for at in range(MAX_BARS)]
-        rows = [min(part, key=lambda row: 2.0 if row[1] is None else row[1]) for part in stretches]
-    return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
 
 
 def _share(step: _Step) -> float | None:

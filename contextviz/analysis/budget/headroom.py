@@ -20,7 +20,7 @@ def headroom(
 
     `window` and `threshold` are the session's, in tokens; a call's own window goes before.
     """
-    sized = [(call, compositions[call.index]) for call in turns]
+    sized = ((call, compositions[call.index]) for call in turns)
     known = [(call, row) for call, row in sized if row.reported is not None or row.known]
     if not known:
         return None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import heapq
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from contextviz.analysis.budget.residency import Walk
 from contextviz.analysis.budget.tables import Group, HeavyItem, TargetKind
-from contextviz.analysis.budget.targets import ToolUse
+from contextviz.analysis.budget.targets import MAX_TOOL, ToolUse
 from contextviz.analysis.composition import Category, category_of, item_tokens
 from contextviz.events.session import Transcript
 from contextviz.events.snapshot import ContextItem
@@ -19,6 +20,7 @@ REST = "…"
 About = tuple[str, str, TargetKind]
 _GroupKey = tuple[Category, str, str, TargetKind]
 _NOTHING: About = ("", "", "none")
+_NO_USE, _MANY_USES = -1, -2
 _OF_TOOLS = frozenset({"call", "result", "error", "stub"})
 
 
@@ -26,24 +28,28 @@ class Abouts:
     """Which tool and target an item belongs to: by its tool call's id, else by its message where that has one use."""
 
     def __init__(self, uses: Sequence[ToolUse]):
-        self._by_id: dict[str, About] = {}
-        self._by_message: dict[int, About | None] = {}
-        for use in uses:
-            about = (use.target.tool, use.target.text, use.target.kind)
+        self._uses = uses
+        self._by_id: dict[str, int] = {}  # places in `uses`
+        last = max((max(use.call_message, use.result_message or 0) for use in uses), default=-1)
+        self._by_message = array("q", [_NO_USE]) * (last + 1)
+        for place, use in enumerate(uses):
             if use.id:
-                self._by_id[use.id] = about
+                self._by_id[use.id] = place
             for message in {use.call_message, use.result_message}:
                 if message is not None:
-                    self._by_message[message] = None if message in self._by_message else about
+                    self._by_message[message] = place if self._by_message[message] == _NO_USE else _MANY_USES
 
     def of(self, item: ContextItem, category: Category) -> About:
         """Tool, target and the target's kind; all empty for what no tool gave."""
         if category not in _OF_TOOLS:
             return _NOTHING
-        found = self._by_id.get(item.tool_call_id) if item.tool_call_id else None
-        if found is None and item.message_index is not None:
-            found = self._by_message.get(item.message_index)
-        return found or (item.tool_name or "", "", "none")
+        found = self._by_id.get(item.tool_call_id, _NO_USE) if item.tool_call_id else _NO_USE
+        if found < 0 and item.message_index is not None and item.message_index < len(self._by_message):
+            found = self._by_message[item.message_index]
+        if found < 0:
+            return ((item.tool_name or "")[:MAX_TOOL], "", "none")
+        target = self._uses[found].target
+        return (target.tool, target.text, target.kind)
 
 
 def groups(transcript: Transcript, walk: Walk, abouts: Abouts) -> list[Group]:
@@ -51,13 +57,14 @@ def groups(transcript: Transcript, walk: Walk, abouts: Abouts) -> list[Group]:
     group of its own. Beyond MOST_GROUPS the smallest of a category are one."""
     sums: dict[_GroupKey, list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
     scale = walk.last_rate.scale
-    for position, stay in walk.stays.items():
+    stays = walk.stays
+    for position in stays:
         item = transcript.log.table.items[position]
         category = category_of(item)
         row = sums[(category, *abouts.of(item, category))]
         row[0] += 1
-        row[1] += stay.places_now * item_tokens(item) * scale
-        row[2] += stay.carry
+        row[1] += stays.places_now[position] * item_tokens(item) * scale
+        row[2] += stays.carry[position]
     # Of tens of thousands only the largest become rows.
     ordered = sorted(sums.items(), key=lambda pair: (-max(pair[1][1], pair[1][2]), pair[0]))
     found = [
@@ -96,8 +103,8 @@ def heaviest(
 ) -> list[HeavyItem]:
     """The items with the largest carry, heaviest first."""
     last_use = last_uses(uses)
-    chosen = heapq.nlargest(most, walk.stays.items(), key=lambda pair: (pair[1].carry, -pair[0]))
-    return [_heavy(transcript, walk, abouts, position, last_use) for position, _ in chosen]
+    chosen = heapq.nlargest(most, walk.stays, key=lambda position: (walk.stays.carry[position], -position))
+    return [_heavy(transcript, walk, abouts, position, last_use) for position in chosen]
 
 
 def last_uses(uses: Sequence[ToolUse]) -> Mapping[str, int]:
@@ -110,13 +117,14 @@ def last_uses(uses: Sequence[ToolUse]) -> Mapping[str, int]:
 
 
 def _heavy(transcript: Transcript, walk: Walk, abouts: Abouts, position: int, last_use: Mapping[str, int]) -> HeavyItem:
-    item, stay = transcript.log.table.items[position], walk.stays[position]
+    item, stays, since = transcript.log.table.items[position], walk.stays, walk.stays.since[position]
     category = category_of(item)
     tool, target, kind = abouts.of(item, category)
     used = last_use.get(target) if kind == "file" else None
     return HeavyItem(
-        position, category, tool, target, stay.since, stay.last, stay.calls,
-        round(item_tokens(item) * walk.last_rate.scale), round(stay.carry), stay.places_now > 0, item.message_index,
+        position, category, tool, target, since, stays.last[position], stays.calls[position],
+        round(item_tokens(item) * walk.last_rate.scale), round(stays.carry[position]),
+        stays.places_now[position] > 0, item.message_index,
         # The call that asked for the item itself is the one before it entered.
-        used if used is not None and used >= stay.since else None,
+        used if used is not None and used >= since else None,
     )  # fmt: skip

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from contextviz.analysis.composition import Calibration, WindowSums, calibrations, item_tokens, window_sums
@@ -11,15 +12,34 @@ from contextviz.events.session import Transcript
 from contextviz.events.snapshot import ContextSnapshot, SnapshotLog
 
 
-@dataclass(slots=True)
-class Stay:
-    """One item: the first and last call (from 1) that held it, places × calls, and scaled tokens × calls."""
+class Stays:
+    """The items that windows held, by position in the item table: the first and last call (from 1) that held each,
+    places × calls, scaled tokens × calls, and its places in the window now.
 
-    since: int
-    last: int
-    calls: int = 0
-    carry: float = 0.0
-    places_now: int = 0
+    Columns of numbers: a session has hundreds of thousands of items, and an object each would be its largest part.
+    """
+
+    def __init__(self, items: int):
+        zeros = bytes(8 * items)
+        self.since = array("q", zeros)
+        self.last = array("q", zeros)
+        self.calls = array("q", zeros)
+        self.carry = array("d", zeros)
+        self.places_now = array("q", zeros)
+        self._order = array("q")
+
+    def enter(self, position: int, call: int) -> None:
+        """Note that the window of `call` holds an item, for the first time or again."""
+        if not self.since[position]:
+            self.since[position] = self.last[position] = call
+            self._order.append(position)
+
+    def __iter__(self) -> Iterator[int]:
+        """Positions, in the order in which they came in first."""
+        return iter(self._order)
+
+    def __len__(self) -> int:
+        return len(self._order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,29 +56,52 @@ class Prefix:
     old: int | None
 
 
+class Prefixes:
+    """The prefixes of the turns by call index, in columns of numbers; -1 stands for None."""
+
+    def __init__(self, calls: int):
+        self._columns = [array("q", [-1]) * calls for _ in range(6)]
+
+    def put(self, one: Prefix) -> None:
+        """Keep the prefix of a call."""
+        values = (one.previous_call, one.items, int(one.is_whole), one.tokens, one.new, one.old)
+        for column, value in zip(self._columns, values, strict=True):
+            column[one.call_index] = -1 if value is None else value
+
+    def get(self, call_index: int) -> Prefix | None:
+        """The prefix of a call; None where it was no turn with a window."""
+        previous, items, is_whole, tokens, new, old = (column[call_index] for column in self._columns)
+        if items < 0:
+            return None
+        return Prefix(call_index, _known(previous), items, bool(is_whole), tokens, _known(new), _known(old))
+
+
+def _known(number: int) -> int | None:
+    return None if number < 0 else number
+
+
 @dataclass(slots=True)
 class Walk:
-    """Everything that one walk finds. `stays` is by item position; `prefixes` and `rates` by call index.
+    """Everything that one walk finds. `prefixes` and `rates` are by call index.
 
     A rate is the calibration of that call's window.
     """
 
-    stays: dict[int, Stay] = field(default_factory=dict)
-    prefixes: dict[int, Prefix] = field(default_factory=dict)
+    stays: Stays
+    prefixes: Prefixes
     rates: dict[int, Calibration] = field(default_factory=dict)
-    now: list[int] = field(default_factory=list)
 
     @property
     def last_rate(self) -> Calibration:
         """The calibration of the last window, which sizes are told in."""
-        return self.rates[max(self.rates)] if self.rates else Calibration()
+        return self.rates[next(reversed(self.rates))] if self.rates else Calibration()
 
 
 def walk(transcript: Transcript, sums: list[WindowSums] | None = None, agent: str | None = None) -> Walk:
     """Residency and shared prefixes of one agent's windows. Costs what the snapshots' tails hold."""
     sums = list(window_sums(transcript.log)) if sums is None else sums
     found = calibrations(transcript, sums)
-    walker = _Walker(transcript.log)
+    walker = _Walker(transcript.log, len(transcript.calls))
     for position, snapshot in enumerate(transcript.log.snapshots):
         call = transcript.calls[snapshot.call_index]
         if call.agent != agent:
@@ -72,20 +115,20 @@ def walk(transcript: Transcript, sums: list[WindowSums] | None = None, agent: st
 class _Walker:
     """One chain. `_counts` and `_scales` are running sums over the turns, so an item's stay costs two look-ups."""
 
-    def __init__(self, log: SnapshotLog):
+    def __init__(self, log: SnapshotLog, calls: int):
         self._log = log
-        self._tokens = [item_tokens(item) for item in log.table.items]
-        self._window: list[int] = []
-        self._entered: list[int] = []
-        self._running: list[int] = [0]
+        self._tokens = array("q", map(item_tokens, log.table.items))
+        self._window = array("q")
+        self._entered = array("q")
+        self._running = array("q", [0])
         self._tip: int | None = None
         # The last turn's call and window length, and how much of that window every window since has kept.
         self._turn: int | None = None
         self._turn_items = self._turn_kept = 0
-        self._calls: list[int] = []
-        self._counts: list[int] = [0]
-        self._scales: list[float] = [0.0]
-        self._walk = Walk()
+        self._calls = array("q")
+        self._counts = array("q", [0])
+        self._scales = array("d", [0.0])
+        self._walk = Walk(Stays(len(log.table.items)), Prefixes(calls))
 
     def step(self, position: int, snapshot: ContextSnapshot, rate: Calibration, *, is_turn: bool) -> None:
         keep, tail = snapshot.keep, snapshot.tail
@@ -93,7 +136,7 @@ class _Walker:
             keep, tail = 0, tuple(self._log.positions(position))
         prefix = self._prefix(snapshot.call_index, keep, tail)
         if is_turn:
-            self._walk.prefixes[snapshot.call_index] = prefix
+            self._walk.prefixes.put(prefix)
             self._walk.rates[snapshot.call_index] = rate
         self._leave(keep)
         self._enter(tail, snapshot.call_index + 1)
@@ -107,9 +150,8 @@ class _Walker:
         self._scales.append(self._scales[-1] + (rate.scale if is_turn else 0.0))
 
     def finish(self) -> Walk:
-        self._walk.now = list(self._window)
         for number in self._window:
-            self._walk.stays[number].places_now += 1
+            self._walk.stays.places_now[number] += 1
         self._leave(0)
         return self._walk
 
@@ -129,20 +171,18 @@ class _Walker:
         return Prefix(call_index, self._turn, shared, is_whole, self._running[shared], new, old)
 
     def _leave(self, keep: int) -> None:
-        now = len(self._calls)
+        now, stays = len(self._calls), self._walk.stays
         for place in range(keep, len(self._window)):
             number, entered = self._window[place], self._entered[place]
-            stay = self._walk.stays[number]
-            stay.calls += self._counts[now] - self._counts[entered]
-            stay.carry += self._tokens[number] * (self._scales[now] - self._scales[entered])
-            stay.last = max(stay.last, self._calls[now - 1])
+            stays.calls[number] += self._counts[now] - self._counts[entered]
+            stays.carry[number] += self._tokens[number] * (self._scales[now] - self._scales[entered])
+            stays.last[number] = max(stays.last[number], self._calls[now - 1])
         del self._window[keep:], self._entered[keep:], self._running[keep + 1 :]
 
     def _enter(self, tail: Sequence[int], call: int) -> None:
         now = len(self._calls)
         for number in tail:
-            if number not in self._walk.stays:
-                self._walk.stays[number] = Stay(call, call)
+            self._walk.stays.enter(number, call)
             self._window.append(number)
             self._entered.append(now)
             self._running.append(self._running[-1] + self._tokens[number])

@@ -12,6 +12,7 @@ from contextviz.events.usage import TokenUsage, sum_usage
 from contextviz.tokens.prices import LONG_PROMPT, PriceTable, cost, priced, without_cache
 
 MOST_GROUPS = 100
+MAX_MODEL = 200
 _Key = tuple[str | None, bool, Scope, str, bool, bool]
 
 
@@ -36,7 +37,14 @@ def _key(call: ModelCall) -> _Key:
         scope = "summaries"
     is_complete = usage.prompt_tokens is not None and usage.output_tokens is not None
     is_long = (usage.prompt_tokens or 0) > LONG_PROMPT
-    return (call.model, is_long, scope, call.basis, is_complete, usage.cost_usd is not None)
+    return (
+        call.model[:MAX_MODEL] if call.model else None,
+        is_long,
+        scope,
+        call.basis,
+        is_complete,
+        usage.cost_usd is not None,
+    )
 
 
 def _group(key: _Key, usages: list[TokenUsage]) -> UsageGroup:

@@ -20,7 +20,8 @@ Texts = Callable[[Iterable[TextRef]], Mapping[bytes, str]]
 Effect = Literal["read", "write", "shell"]
 MAX_CALL_BYTES = 1_000_000
 MAX_TARGET = 200
-TEXTS_AT_ONCE = 2_000
+MAX_TOOL = 120
+TEXTS_AT_ONCE = 500
 _FILE_FIELDS = ("file_path", "filePath", "notebook_path", "path", "filename", "file")
 _COMMAND_FIELDS = ("command", "cmd", "script")
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -48,7 +49,7 @@ _BEFORE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a tool use is about. `signature` is the same for the same tool with the same arguments.
+    """What a tool use is about.
 
     `changed` are files that it changes, `changed_names` names that a shell command may have changed; `changes_all`
     is a command that may have changed any file.
@@ -68,13 +69,17 @@ class ToolUse:
     """A tool call of the main chain with its result. `call` is the number of the model call that asked for it."""
 
     target: Target
-    signature: tuple[str, bytes]
     id: str | None
     call: int | None
     call_message: int
     call_ref: TextRef
     result_message: int | None
     result: Block | None
+
+    @property
+    def signature(self) -> tuple[str, bytes]:
+        """The same for the same tool with the same arguments."""
+        return (self.target.tool, self.call_ref.digest)
 
 
 def tool_uses(transcript: Transcript, texts: Texts, agent: str | None = None) -> list[ToolUse]:
@@ -92,9 +97,8 @@ def tool_uses(transcript: Transcript, texts: Texts, agent: str | None = None) ->
             result = messages[pair.result_message].blocks[pair.result_block]
         target = targets[(block.tool_name or "", block.text.digest)]
         call = None if message.call_index is None else message.call_index + 1
-        signature = (target.tool, block.text.digest)
         asked = (pair.call_message, block.text)
-        found.append(ToolUse(target, signature, block.tool_call_id, call, *asked, pair.result_message, result))
+        found.append(ToolUse(target, block.tool_call_id, call, *asked, pair.result_message, result))
     return found
 
 
@@ -106,7 +110,7 @@ def _targets(blocks: list[Block], texts: Texts, cwd: str | None) -> dict[tuple[s
         held = texts([ref for _, ref in part if ref.size <= MAX_CALL_BYTES])
         for key, ref in part:
             name, arguments = call_arguments(held.get(ref.digest, ""))
-            found[key] = target_of(key[0] or name or "tool", arguments, cwd)
+            found[key] = target_of((key[0] or name or "tool")[:MAX_TOOL], arguments, cwd)
     return found
 
 

@@ -45,14 +45,15 @@ def per_tool_and_file(
         if use.target.kind == "file":
             _count(files[use.target.text], use)
     scale = walk.last_rate.scale
-    for position, stay in walk.stays.items():
+    stays = walk.stays
+    for position in stays:
         item = transcript.log.table.items[position]
         tool, target, kind = abouts.of(item, category_of(item))
-        now = stay.places_now * item_tokens(item) * scale
+        now = stays.places_now[position] * item_tokens(item) * scale
         if tool:
-            tools[tool].add(stay.carry, now)
+            tools[tool].add(stays.carry[position], now)
         if kind == "file":
-            files[target].add(stay.carry, now)
+            files[target].add(stays.carry[position], now)
     last = last_uses(uses)
     listed = _tools(_dearest(tools, MOST_TOOLS), scale), _files(_dearest(files, MOST_FILES), scale, last)
     return *listed, len(tools), len(files)
@@ -121,7 +122,17 @@ class _Seen:
     use: ToolUse
     answer: bytes
     version: tuple[int, ...]
-    again: list[ToolUse] = field(default_factory=list)
+    # What came again: how often, its estimated tokens and carry, and the last one
+    times: int = 0
+    tokens: int = 0
+    carry: float = 0.0
+    last: ToolUse | None = None
+
+    def add(self, use: ToolUse, carry: float) -> None:
+        self.times += 1
+        self.tokens += use.result.text.estimated_tokens if use.result else 0
+        self.carry += carry
+        self.last = use
 
 
 def repeats(walk: Walk, uses: Sequence[ToolUse], carries: Mapping[str, float]) -> list[Repeat]:
@@ -138,22 +149,19 @@ def repeats(walk: Walk, uses: Sequence[ToolUse], carries: Mapping[str, float]) -
             version = changes.version(use.target)
             seen = latest.get(use.signature)
             if seen and seen.version == version and seen.answer == use.result.text.digest:
-                seen.again.append(use)
+                seen.add(use, carries.get(use.id or "", 0.0))
             else:
                 latest[use.signature] = run = _Seen(use, use.result.text.digest, version)
                 runs.append(run)
         changes.note(use.target)
-    found = [_repeat(run, walk.last_rate.scale, carries) for run in runs if run.again]
+    found = [_repeat(run, run.last, walk.last_rate.scale) for run in runs if run.last is not None]
     return sorted(found, key=lambda row: (-row.tokens, row.first_call or 0, row.tool))
 
 
-def _repeat(run: _Seen, scale: float, carries: Mapping[str, float]) -> Repeat:
+def _repeat(run: _Seen, last: ToolUse, scale: float) -> Repeat:
     target, kind = run.use.target.text, run.use.target.kind
     shown: tuple[str, TargetKind] = (target, kind)
-    tokens = sum(use.result.text.estimated_tokens for use in run.again if use.result)
-    carry = sum(carries.get(use.id or "", 0.0) for use in run.again)
-    last = run.again[-1]
     return Repeat(
-        run.use.target.tool, *shown, len(run.again), round(tokens * scale), round(carry), run.use.call, last.call,
+        run.use.target.tool, *shown, run.times, round(run.tokens * scale), round(run.carry), run.use.call, last.call,
         run.use.result_message, last.result_message,
     )  # fmt: skip

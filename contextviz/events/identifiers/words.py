@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from contextviz.events.identifiers.canonical import TRAILING
 from contextviz.events.identifiers.kinds import (
@@ -90,6 +91,7 @@ def _sides(word: str, start: int) -> Iterator[Span]:
             yield kind, at, at + len(part)
 
 
+@lru_cache(maxsize=16_384)  # texts of one session say the same words again and again; a word ends at 400 characters
 def classify(word: str) -> IdentifierKind | None:
     """The class of one word, or None."""
     if _URL.fullmatch(word):

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
+from contextviz.events.session import Session
 from contextviz.store.models import PriceRecord, WindowRecord
 from contextviz.store.queries import budgets
 from contextviz.tokens.prices import MOST_OVERRIDES, PARTS, BadPrice, PriceTable, override, plain_name, shipped
@@ -27,12 +28,25 @@ def window_here(
 ) -> int | None:
     """The window of `model` where its source reports none: this installation's own, else the table's. One query,
     none where `own` is given."""
-    known = budgets.own_windows() if own is None else own
-    names = {model.lower(), plain_name(model)} if model else set()
-    for pattern, tokens in known.items():
-        if any(fnmatchcase(name, pattern) for name in names):
-            return tokens
-    return window_of(model, largest_prompt=largest_prompt)
+    found = _own_window(model)
+    return window_of(model, largest_prompt=largest_prompt) if found is None else found
+
+
+def use_own_window(session: Session) -> None:
+    """Set this installation's own window on a session that is being saved and whose source reports none. One query."""
+    if session.window is not None and session.window_basis != "table":
+        return
+    found = _own_window(session.model)
+    if found is not None:
+        session.window, session.window_basis = found, "table"
+
+
+def _own_window(model: str | None) -> int | None:
+    if not model:
+        return None
+    names = {model.lower(), plain_name(model)}
+    known = budgets.own_windows().items()
+    return next((tokens for pattern, tokens in known if any(fnmatchcase(name, pattern) for name in names)), None)
 
 
 def save_price(pattern: str, parts: Mapping[str, Any], *, now: datetime) -> str:

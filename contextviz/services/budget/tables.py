@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -26,6 +27,7 @@ from contextviz.analysis.composition import Composition, WindowSums, composition
 from contextviz.events.session import Transcript
 from contextviz.events.text import TextPool, TextRef
 from contextviz.events.usage import TokenUsage
+from contextviz.store.bulk import clean_deep
 from contextviz.store.models import BudgetRecord
 from contextviz.store.queries import budgets, transcripts
 from contextviz.store.texts import TextReader
@@ -44,7 +46,10 @@ def packed_budget(
 ) -> bytes:
     """The budget table of `transcript` as BudgetRecord holds it; `sums` of its windows where they are there already."""
     table = budget(transcript, found, _texts_of(pool), sums)
-    raw = orjson.dumps(table, option=orjson.OPT_NON_STR_KEYS)
+    try:
+        raw = orjson.dumps(table)
+    except TypeError:  # half surrogates in a file's name, integers beyond 64 bits
+        raw = orjson.dumps(clean_deep(asdict(table)))
     return zstandard.ZstdCompressor(level=3).compress(raw)
 
 

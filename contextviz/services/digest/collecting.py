@@ -8,7 +8,9 @@ Only files that a reader knows are looked at further than their first lines; not
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -22,12 +24,21 @@ from contextviz.services.receive import UploadRefused, open_batch, receive, show
 from contextviz.sources.files import NamedPath, is_special, probe, walk
 from contextviz.sources.registry import detect
 from contextviz.sources.sqlite import MAGIC
+from contextviz.sources.unpack import packing_of
 from contextviz.store import artifacts
-from contextviz.store.models import ArtifactRecord, SessionArtifactRecord, UploadBatchRecord, UploadRecord
+from contextviz.store.models import (
+    ArtifactRecord,
+    SessionArtifactRecord,
+    SessionRecord,
+    UploadBatchRecord,
+    UploadRecord,
+)
+from contextviz.store.viewing import SYSTEM, viewer_of_id, viewing
 
 MOST_FILES = 20_000
 MOST_FOUND = 5000
 CHUNK_BYTES = 1024 * 1024
+MOST_NAMED = 20
 # Where agents keep transcripts, below the home folder; a pattern is one level of names, `**` any number.
 _HOMES = (
     ("OpenClaw", ".openclaw", ("agents/*/agent/openclaw-agent.sqlite", "agents/*/sessions/*.jsonl", "lcm.db")),
@@ -92,7 +103,9 @@ def _below(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
                 yield path
 
 
-def import_paths(paths: Iterable[str | Path], *, now: datetime, origin: str = "import") -> UUID:
+def import_paths(
+    paths: Iterable[str | Path], *, now: datetime, origin: str = "import", is_private: bool = False
+) -> UUID:
     """Open a job that brings in the transcripts at or below `paths` and reads them together; enqueue it after commit.
 
     Raises NothingThere, with a sentence, before anything is opened.
@@ -106,9 +119,9 @@ def import_paths(paths: Iterable[str | Path], *, now: datetime, origin: str = "i
         if is_special(path):
             raise NothingThere(f"{path} is neither a file nor a folder. Name a transcript or a folder of them.")
     with transaction.atomic():
-        batch_id = open_batch(now=now, origin=origin)
+        batch_id = open_batch(now=now, origin=origin, is_private=is_private)
         params = {"batch": str(batch_id), "paths": [str(path) for path in whole]}
-        job_id = open_job("digest", now=now, params=params)
+        job_id = open_job("digest", now=now, params=params, is_private=is_private)
         UploadBatchRecord.objects.filter(pk=batch_id).update(job_id=job_id)
     return job_id
 
@@ -120,7 +133,16 @@ def refresh(session_id: int, *, now: datetime) -> UUID | None:
     if not any(_has_changed(path, artifact) for path, artifact in sources):
         return None
     there = [path for path, _ in sources if path.is_file()]
-    return import_paths(there, now=now)
+    with as_owner(session_id) as is_private:
+        return import_paths(there, now=now, is_private=is_private)
+
+
+@contextmanager
+def as_owner(session_id: int) -> Iterator[bool]:
+    """Work on a session's files as its owner does, so that what comes of a private one stays private; whether it is."""
+    found = SessionRecord.objects.filter(pk=session_id, is_private=True).values_list("owner_id", flat=True).first()
+    with viewing(SYSTEM if found is None else viewer_of_id(found)):
+        yield found is not None
 
 
 def _has_changed(path: Path, artifact: ArtifactRecord) -> bool:
@@ -135,6 +157,7 @@ def collect(run: JobRun, batch: UploadBatchRecord) -> None:
     """Bring the files of an import job into its batch. Doing it again adds only what is missing."""
     have = set(UploadRecord.objects.filter(batch=batch, state="received").values_list("source_path", flat=True))
     count = kept = 0
+    passed: list[str] = []
     for named in _walk_all(run.params["paths"]):
         count += 1
         if count > MOST_FILES:
@@ -143,9 +166,18 @@ def collect(run: JobRun, batch: UploadBatchRecord) -> None:
         run.progress(0)
         if str(named.path) in have or _take(run, batch, named):
             kept += 1
+        elif len(passed) < MOST_NAMED:
+            passed.append(named.name)
+    if passed and kept:
+        more = f" and {count - kept - len(passed)} more" if count - kept > len(passed) else ""
+        run.log(f"passed by, since they are no transcripts: {', '.join(passed)}{more}")
     if not kept:
         names = ", ".join(run.params["paths"][:3])
         raise JobFailed(f"Looked at {count} files in {names}: none is a transcript that contextviz can read.")
+
+
+# Transcripts that agents compress themselves: `x.jsonl.zst`, `x.jsonl.reset.<time>.zst`.
+_PACKED = re.compile(r"\.jsonl?(?:\.[\w.:-]{1,80})?\.(?:gz|zst)$")
 
 
 def _walk_all(paths: Sequence[str]) -> Iterator[NamedPath]:
@@ -160,7 +192,10 @@ def _take(run: JobRun, batch: UploadBatchRecord, named: NamedPath) -> bool:
     try:
         looked = probe(named.path, named.name)
         known = detect(looked)
-        if known is None or known[1].role == "ignored":
+        if packing_of(looked.head) is not None:
+            if str(named.path) not in run.params["paths"] and _PACKED.search(named.name) is None:
+                return False  # an archive is opened where somebody names it; in a folder only what says that it is one
+        elif known is None or known[1].role == "ignored":
             return False
         if looked.head.startswith(MAGIC):
             _take_in_place(batch, named)

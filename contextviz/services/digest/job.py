@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from contextviz import __version__
 from contextviz.services.cleaning import drop_unused_artifacts
+from contextviz.services.digest.audience import Audience, audience_of, keep_private
 from contextviz.services.digest.batch import BatchFile, files_of_batch, fingerprint_of
 from contextviz.services.digest.collecting import collect
 from contextviz.services.digest.outcome import count, nothing, success, was
@@ -33,13 +34,16 @@ def _digest(run: JobRun) -> str:
     if not files:
         raise JobFailed("None of the files of this upload is here any more. Send them again.", can_retry=False)
     fingerprint = fingerprint_of(files)
-    known = _read_before(files, fingerprint)
+    audience = audience_of(batch)
+    known = _read_before(files, fingerprint, audience)
     if known:
         run.result = {"sessions": known, "files": [], "unchanged": len(known)}
         _close(batch, fingerprint, known)
+        keep_private(run.id, batch, known)
         return f"Nothing new: {count(len(files), 'file')} with the same content {was(len(files))} read before."
-    outcome = Reading(run, files).read_all()
+    outcome = Reading(run, files, audience).read_all()
     _close(batch, fingerprint, outcome.sessions)
+    keep_private(run.id, batch, outcome.sessions)
     run.result = {
         "sessions": outcome.sessions,
         "files": [asdict(one) for one in outcome.files[:LISTED]],
@@ -58,15 +62,17 @@ def _close(batch: UploadBatchRecord, fingerprint: str, sessions: list[int]) -> N
     drop_unused_artifacts()
 
 
-def _read_before(files: Sequence[BatchFile], fingerprint: str) -> list[int]:
-    """The sessions that these very files were read into by this version, all still there; else none."""
+def _read_before(files: Sequence[BatchFile], fingerprint: str, audience: Audience) -> list[int]:
+    """The sessions that these very files were read into by this version, all still there and for this audience; else
+    none."""
+    mine = SessionRecord.objects.filter(audience.joins()).exclude(status="deleting")
     earlier = UploadBatchRecord.objects.filter(fingerprint=fingerprint, finished_at__isnull=False)
     for ids in earlier.order_by("-finished_at").values_list("session_ids", flat=True)[:5]:
-        if ids and SessionRecord.objects.filter(pk__in=ids).exclude(status="deleting").count() == len(ids):
+        if ids and mine.filter(pk__in=ids).count() == len(ids):
             return list(ids)
     if len(files) == 1:
         links = SessionArtifactRecord.objects.filter(
-            artifact_id=files[0].artifact_id, session__read_by=__version__[:32]
+            artifact_id=files[0].artifact_id, session__read_by=__version__[:32], session__in=mine
         )
-        return list(links.exclude(session__status="deleting").values_list("session_id", flat=True).order_by("id"))
+        return list(links.values_list("session_id", flat=True).order_by("id"))
     return []

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import SourceFile
-from contextviz.services.sniff import READABLE
+from contextviz.services.incoming.sniff import READABLE
 
 
 @dataclass(slots=True)

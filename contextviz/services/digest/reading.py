@@ -15,16 +15,21 @@ from contextviz.analysis.windows import fill_window
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import SourceFile, Transcript
 from contextviz.services.delete import remove_session
+from contextviz.services.digest.audience import Audience
 from contextviz.services.digest.batch import BatchFile, contents, distinct, files_of_session, merged
 from contextviz.services.digest.collections import few_collections
 from contextviz.services.digest.outcome import Outcome
 from contextviz.services.figures import derive
+from contextviz.services.indexing import index_fresh
 from contextviz.services.jobs import JobFailed, JobRun
 from contextviz.sources.files import read_paths
 from contextviz.sources.lossless_claw.reader import FORMAT as STORE_FORMAT
 from contextviz.sources.source import ReadItem, ReadOptions
+from contextviz.sources.unpack import unpacked
+from contextviz.store.memory import give_back
 from contextviz.store.models import SessionArtifactRecord, SessionRecord
 from contextviz.store.rows.session import key_of
+from contextviz.store.search import last_pack
 from contextviz.store.texts import StoreTextPool, TextReader
 from contextviz.store.writes import MissingTexts, Saved, save_transcript
 
@@ -39,9 +44,12 @@ class Superseded(Exception):
 class Reading:
     """One batch on its way into the store."""
 
-    def __init__(self, run: JobRun, files: Sequence[BatchFile]) -> None:
+    def __init__(self, run: JobRun, files: Sequence[BatchFile], audience: Audience) -> None:
         self._run = run
+        self._audience = audience
         self._files = {one.name: one for one in files}
+        # Which archive a member's name comes from: the archive is what is kept.
+        self._origins: dict[str, str] = {}
         self._total = sum(one.size for one in files)
         self._bytes_put = 0
         self._outcome = Outcome()
@@ -53,6 +61,7 @@ class Reading:
 
     def _read_all(self) -> Outcome:
         self._run.progress(0, self._total, force=True)
+        known = last_pack()
         saved: list[tuple[int, Transcript]] = []
         for item in self._read(self._files.values()):
             if isinstance(item, SourceFile):
@@ -61,20 +70,28 @@ class Reading:
                 self._outcome.problems.append(item)
             else:
                 saved.append((self._keep(item), _head_of(item)))
+                index_fresh(known, self._beat)
+            del item
         self._link_indexes(saved)
         return self._outcome
 
     def _read(self, files: Iterable[BatchFile]) -> Iterator[ReadItem]:
         pool = StoreTextPool(on_put=self._on_put)
         options = ReadOptions(pool=pool, now=timezone.now())
-        for item in read_paths([one.named for one in files], options):
-            # A session's own transaction must find every text it refers to.
-            pool.flush()
-            yield item
+        with unpacked([one.named for one in files]) as opened:
+            self._origins.update(opened.origins)
+            for item in opened.all_of(read_paths(opened.paths, options)):
+                # A session's own transaction must find every text it refers to.
+                pool.flush()
+                yield item
+                del item  # not held while the next session is read
 
     def _on_put(self, size: int) -> None:
         # Texts are the bulk of a file, so their bytes are a fair measure of how far reading is.
         self._bytes_put += size
+        self._beat()
+
+    def _beat(self) -> None:
         self._run.progress(min(self._bytes_put, self._total))
 
     def _keep(self, transcript: Transcript) -> int:
@@ -86,16 +103,16 @@ class Reading:
                 continue
             except MissingTexts:
                 self._run.log("texts were removed by a deletion meanwhile; reading once more")
-                transcript = self._again(key_of(transcript.session), own) or transcript
+                transcript = self._again(self._key(transcript), own) or transcript
         raise JobFailed("The store changed again and again while this was read. Try again.")
 
     def _keep_once(self, transcript: Transcript, own: list[BatchFile]) -> int:
-        host = _other_half(transcript) if _is_store_alone(transcript) else None
+        host = self._other_half(transcript) if _is_store_alone(transcript) else None
         if host is not None and (kept := self._put_into(host, own)) is not None:
             return kept
-        store = None if _is_store_alone(transcript) else _other_half(transcript)
+        store = None if _is_store_alone(transcript) else self._other_half(transcript)
         with_store = own if store is None else merged(files_of_session(store.pk), own)
-        existing = SessionRecord.objects.filter(key=key_of(transcript.session)).first()
+        existing = SessionRecord.objects.filter(key=self._key(transcript)).first()
         if existing is not None and existing.status == "deleting":
             raise JobFailed("A session of these files is being deleted. Try again when that is done.")
         old = files_of_session(existing.pk) if existing else []
@@ -105,7 +122,7 @@ class Reading:
             return existing.pk
         if contents(whole) != contents(own):
             # Files that came earlier belong to it too (sub-agents, a store, the longer version of one file).
-            transcript = self._again(key_of(transcript.session), whole) or transcript
+            transcript = self._again(self._key(transcript), whole) or transcript
         saved = self._save(transcript, whole, contents(old))
         if store is not None and transcript.store is not None:
             remove_session(self._run, store.pk)
@@ -121,6 +138,20 @@ class Reading:
         joined = self._again(host.key, whole)
         return None if joined is None or joined.store is None else self._save(joined, whole, contents(old))
 
+    def _key(self, transcript: Transcript) -> str:
+        return self._audience.key(key_of(transcript.session))
+
+    def _other_half(self, transcript: Transcript) -> SessionRecord | None:
+        """The session that is the host of a store, or the store of a host, where it came in another upload."""
+        session = transcript.session
+        if session.generation != "active" or (transcript.store is not None and not _is_store_alone(transcript)):
+            return None
+        named = SessionRecord.objects.filter(self._audience.joins(), source_id=session.id, generation="active")
+        named = named.exclude(status="deleting")
+        stores = {"format": STORE_FORMAT}
+        found = named.exclude(**stores) if _is_store_alone(transcript) else named.filter(**stores)
+        return found.order_by("-updated_at").first()
+
     def _replacing(self, old: Sequence[BatchFile], own: Sequence[BatchFile]) -> list[BatchFile]:
         """Files of this batch that are newer versions of what the session has, though no transcript names them."""
         names = {one.name for one in old}
@@ -128,19 +159,25 @@ class Reading:
 
     def _again(self, key: str, files: list[BatchFile]) -> Transcript | None:
         for item in self._read(files):
-            if isinstance(item, Transcript) and key_of(item.session) == key:
+            if isinstance(item, Transcript) and self._key(item) == key:
                 return item
         return None
 
     def _save(self, transcript: Transcript, files: list[BatchFile], expected: frozenset[str]) -> int:
         now = timezone.now()
         fill_window(transcript)
-        derived = derive(transcript, TextReader())
+        give_back()
+        derived = derive(transcript, TextReader(4))
+        give_back()
         with transaction.atomic():
-            saved = save_transcript(transcript, derived, now=now)
+            saved = save_transcript(transcript, derived, now=now, key=self._key(transcript))
             if contents(files_of_session(saved.session_id)) != expected:
                 raise Superseded
             _link(saved.session_id, files)
+            if saved.is_new:
+                SessionRecord.objects.filter(pk=saved.session_id).update(
+                    owner_id=self._audience.person_id, is_private=self._audience.is_private
+                )
         logger.info(
             "session saved session=%d rows=%d ms=%d", saved.session_id, saved.changed_rows, _milliseconds(now)
         )  # fmt: skip
@@ -153,7 +190,8 @@ class Reading:
         (found.new if saved.is_new else changed).append(saved.session_id)
 
     def _own_files(self, transcript: Transcript) -> list[BatchFile]:
-        names = [*transcript.files, *([transcript.store.file] if transcript.store else [])]
+        told = [*transcript.files, *([transcript.store.file] if transcript.store else [])]
+        names = [self._origins.get(name, name) for name in told]
         return distinct(self._files[name] for name in dict.fromkeys(names) if name in self._files)
 
     def _link_indexes(self, saved: list[tuple[int, Transcript]]) -> None:
@@ -171,17 +209,6 @@ class Reading:
 
 def _is_store_alone(transcript: Transcript) -> bool:
     return transcript.session.format == STORE_FORMAT
-
-
-def _other_half(transcript: Transcript) -> SessionRecord | None:
-    """The session that is the host of a store, or the store of a host, where it came in another upload."""
-    session = transcript.session
-    if session.generation != "active" or (transcript.store is not None and not _is_store_alone(transcript)):
-        return None
-    named = SessionRecord.objects.filter(source_id=session.id, generation="active").exclude(status="deleting")
-    stores = {"format": STORE_FORMAT}
-    found = named.exclude(**stores) if _is_store_alone(transcript) else named.filter(**stores)
-    return found.order_by("-updated_at").first()
 
 
 def _head_of(transcript: Transcript) -> Transcript:

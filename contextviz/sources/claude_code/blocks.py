@@ -7,7 +7,7 @@ from typing import Any
 
 from contextviz.events.message import Block, Kind
 from contextviz.events.text import TextPool
-from contextviz.sources.values import as_dict, as_id, as_list, as_text, same
+from contextviz.sources.values import as_dict, as_id, as_list, as_text, inner_json, same
 
 # What the client puts in by itself, whole: never a person's words, and not sent as such.
 INJECTED = ("<system-reminder>", "<task-notification>")
@@ -151,7 +151,7 @@ def last_text(content: Any) -> tuple[Kind, str] | None:
 
 def _object_or(text: str) -> Any:
     try:
-        value = json.loads(text)
+        value = inner_json(text)
     except (ValueError, RecursionError):
         return text
     return value if isinstance(value, dict) else text

@@ -31,6 +31,7 @@ class ClaudeCodeReader:
                 if isinstance(item, SourceFile):
                     listed.add(item.path)
                 yield item
+                del item  # not held while the next session is read
         for one in files:
             if one.probe.name not in listed:
                 yield _listed(one, None)

@@ -9,7 +9,7 @@ from typing import Any
 
 from contextviz.events.message import Block, Role
 from contextviz.events.text import TextPool
-from contextviz.sources.values import as_dict, as_id, as_list, as_text
+from contextviz.sources.values import as_dict, as_id, as_list, as_text, inner_json
 
 ENCRYPTED = "encrypted by the provider: its text is not readable"
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "developer": "developer", "system": "system"}
@@ -230,7 +230,7 @@ def _arguments(value: Any) -> dict[str, Any]:
     if not isinstance(value, str):
         return {} if value is None else {"value": value}
     try:
-        parsed = json.loads(value, parse_constant=lambda _name: None)
+        parsed = inner_json(value)
     except (ValueError, RecursionError):
         return {"text": value}
     return parsed if isinstance(parsed, dict) else {"value": parsed}
@@ -257,7 +257,7 @@ def _exit_code(text: str) -> int | None:
     """The exit code of a command as its result's head says it: a JSON envelope once, lines before `Output:` now."""
     if text.startswith('{"output"'):
         try:
-            code = as_dict(as_dict(json.loads(text)).get("metadata")).get("exit_code")
+            code = as_dict(as_dict(inner_json(text)).get("metadata")).get("exit_code")
         except (ValueError, RecursionError):
             return None
         return code if isinstance(code, int) and not isinstance(code, bool) else None

@@ -97,7 +97,7 @@ def _is_rollout(records: tuple[dict[str, Any], ...]) -> bool:
 
 def _is_wrapped(value: dict[str, Any]) -> bool:
     return (
-        value.get("type") in KNOWN - {STATE}
+        as_text(value.get("type")) in KNOWN - {STATE}
         and isinstance(value.get("payload"), dict)
         and "timestamp" in value
         and "sessionId" not in value

@@ -11,7 +11,7 @@ from contextviz.events.problem import ReadProblem
 from contextviz.events.text import TextPool
 from contextviz.events.times import instant
 from contextviz.sources.lossless_claw.rows import Row
-from contextviz.sources.values import as_dict, as_id, as_text
+from contextviz.sources.values import as_dict, as_id, as_text, inner_json
 
 ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 SYNTHETIC = ("[openclaw] missing tool result", "[lossless-claw] missing tool result")
@@ -123,7 +123,7 @@ def _json(value: object) -> Any:
     if not isinstance(value, str) or len(value) > 8 * 1024 * 1024:
         return None
     try:
-        return json.loads(value, parse_constant=lambda _name: None)
+        return inner_json(value)
     except (ValueError, RecursionError):
         return None
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from contextviz.events.message import Block, Kind
 from contextviz.events.text import TextPool
-from contextviz.sources.values import as_dict, as_id, as_int, as_text, same
+from contextviz.sources.values import as_dict, as_id, as_int, as_text, inner_json, same
 
 Json = dict[str, Any]
 # One encoder for all: json.dumps makes a new one for each call unless its options are the default ones.
@@ -58,7 +58,7 @@ def _arguments(value: Any) -> Any:
     if not isinstance(value, str):
         return {} if value is None else value
     try:
-        return json.loads(value)
+        return inner_json(value)
     except (ValueError, RecursionError):
         return {"raw": value}
 

@@ -170,7 +170,8 @@ class Draft:
 
     def _message(self, node: Node, message: Json, record: Json) -> None:
         role = same(as_text(message.get("role"))) or "unknown"
-        node.role, node.message, node.said_at = role, len(self.messages), instant(message.get("timestamp"))
+        index = len(self.messages)
+        node.role, node.message, node.said_at = role, index, instant(message.get("timestamp"))
         if role == "assistant":
             self._answer(node, message)
         elif role == "system":
@@ -182,7 +183,7 @@ class Draft:
         node.is_sent = node.is_sent or (node.is_listed and role != "assistant")
         self.messages.append(
             Message(
-                index=len(self.messages), id=node.id, parent_id=same(as_id(record.get("parentId"))),
+                index=index, id=node.id, parent_id=same(as_id(record.get("parentId"))),
                 role=_ROLES.get(role, "user"), native_role=role, blocks=self._blocks(role, message, node), at=node.at,
                 line=node.line, file=self.name, model=same(as_id(message.get("model"))), call_index=node.call,
                 is_human=role == "user" and content.is_human(message, message.get("content")), entry_ids=(node.id,),

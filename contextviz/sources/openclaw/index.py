@@ -67,11 +67,17 @@ def claim_of(key: str, entry: Mapping[str, Any]) -> Claim | None:
         key=key,
         hints=hints,
         window=as_int(entry.get("contextTokens")) or None,
-        title=as_id(entry.get("label")) or as_id(entry.get("displayName")),
+        title=_title(entry, key),
         model=as_id(entry.get("model")),
         parent_key=as_id(entry.get("spawnedBy")) or as_id(entry.get("parentSessionKey")),
         checkpoints=_checkpoints(entry),
     )
+
+
+def _title(entry: Mapping[str, Any], key: str) -> str | None:
+    """A name that a person gave. The main session's display name is only the end of its key: no title at all."""
+    name = as_id(entry.get("label")) or as_id(entry.get("displayName"))
+    return None if name is not None and name == key.rsplit(":", 1)[-1] else name
 
 
 def _checkpoints(entry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

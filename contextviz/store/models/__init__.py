@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextviz.store.models.access import ApiKeyRecord, PreferenceRecord, SignInTokenRecord
 from contextviz.store.models.artifact import ArtifactRecord, SessionArtifactRecord, UploadBatchRecord, UploadRecord
+from contextviz.store.models.audit import AUDIT_KINDS, AuditRecord, SignInTryRecord, WorkerRecord
 from contextviz.store.models.budget import BudgetRecord, PriceRecord, WindowRecord
 from contextviz.store.models.job import JobLogRecord, JobRecord
 from contextviz.store.models.rows import (
@@ -18,6 +19,7 @@ from contextviz.store.models.rows import (
     ProblemRecord,
     ToolPairRecord,
 )
+from contextviz.store.models.search import PlaceRecord
 from contextviz.store.models.session import SessionDetailRecord, SessionRecord, SessionSeriesRecord
 from contextviz.store.models.summary import ContextRefRecord, StoreMessageRecord, SummaryNodeRecord
 from contextviz.store.models.text import TextPackRecord, TextRecord, TextUseRecord
@@ -25,8 +27,10 @@ from contextviz.store.models.topic import TopicEventRecord, TopicRecord
 from contextviz.store.models.window import ItemRecord, SnapshotRecord
 
 __all__ = [
+    "AUDIT_KINDS",
     "ApiKeyRecord",
     "ArtifactRecord",
+    "AuditRecord",
     "BudgetRecord",
     "CallRecord",
     "CompactionRecord",
@@ -36,6 +40,7 @@ __all__ = [
     "JobLogRecord",
     "JobRecord",
     "MessageRecord",
+    "PlaceRecord",
     "PreferenceRecord",
     "PriceRecord",
     "ProblemRecord",
@@ -44,6 +49,7 @@ __all__ = [
     "SessionRecord",
     "SessionSeriesRecord",
     "SignInTokenRecord",
+    "SignInTryRecord",
     "SnapshotRecord",
     "StoreMessageRecord",
     "SummaryNodeRecord",
@@ -56,4 +62,5 @@ __all__ = [
     "UploadBatchRecord",
     "UploadRecord",
     "WindowRecord",
+    "WorkerRecord",
 ]

@@ -16,11 +16,13 @@ class SignInTokenRecord(models.Model):
 
 
 class PreferenceRecord(models.Model):
-    """One person's appearance and time zone. `time_zone` empty means UTC."""
+    """One person's appearance, time zone, and whether uploads are private unless said otherwise. `time_zone` empty
+    means UTC."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     theme = models.CharField(max_length=8, default="system")
     time_zone = models.CharField(max_length=64, default="", blank=True)
+    is_private = models.BooleanField(default=False)
 
     class Meta:
         constraints = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 
+from django.conf import settings
 from django.db import models
 
 UPLOAD_STATES = ("receiving", "received", "interrupted", "refused")
@@ -34,10 +35,13 @@ class UploadBatchRecord(models.Model):
     """Files that came together and are read together (a root session with its sub-agents, a store with its host).
 
     `fingerprint` names the set of contents and the version that read it; the same again changes nothing.
+    `person` sent them (null: a command or a worker did), `is_private` to see them alone.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     origin = models.CharField(max_length=8, default="upload")
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    is_private = models.BooleanField(default=False)
     created_at = models.DateTimeField()
     fingerprint = models.CharField(max_length=64, default="", blank=True)
     session_ids = models.JSONField(default=list)
@@ -45,7 +49,12 @@ class UploadBatchRecord(models.Model):
     finished_at = models.DateTimeField(null=True)
 
     class Meta:
-        constraints = [models.CheckConstraint(condition=models.Q(origin__in=ORIGINS), name="batch_origin_known")]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(origin__in=ORIGINS), name="batch_origin_known"),
+            models.CheckConstraint(
+                condition=models.Q(is_private=False) | models.Q(person__isnull=False), name="batch_private_to_somebody"
+            ),
+        ]
         indexes = [
             # services.digest: were these very files read before?
             models.Index(fields=["fingerprint"], name="batch_by_fingerprint"),

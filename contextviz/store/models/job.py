@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import uuid
 
+from django.conf import settings
 from django.db import models
 
-JOB_KINDS = ("digest", "expand_summary", "retrieve_original", "delete_session")
+JOB_KINDS = ("digest", "expand_summary", "retrieve_original", "delete_session", "index_texts")
 JOB_STATES = ("queued", "running", "done", "failed", "cancelled")
 
 
@@ -16,6 +17,7 @@ class JobRecord(models.Model):
     `progress` of `total` in the unit of the kind (bytes read, rows deleted, nodes); `total` null while unknown.
     `owner` names the process that runs it (host and process identity), `heartbeat_at` when it last said so.
     `outcome` is a sentence for a person. `can_retry` is false where another try would end the same way.
+    `person` asked for it (null: a command or a worker did); only that person and admins see an `is_private` one.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -27,6 +29,8 @@ class JobRecord(models.Model):
     params = models.JSONField(default=dict)
     result = models.JSONField(default=dict)
     session = models.ForeignKey("store.SessionRecord", null=True, on_delete=models.SET_NULL, related_name="+")
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    is_private = models.BooleanField(default=False)
     attempts = models.PositiveSmallIntegerField(default=0)
     owner = models.CharField(max_length=200, default="", blank=True)
     heartbeat_at = models.DateTimeField(null=True)
@@ -42,6 +46,9 @@ class JobRecord(models.Model):
             models.CheckConstraint(condition=models.Q(state__in=JOB_STATES), name="job_state_known"),
             models.CheckConstraint(
                 condition=~models.Q(state="running") | models.Q(heartbeat_at__isnull=False), name="job_running_beats"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(is_private=False) | models.Q(person__isnull=False), name="job_private_to_somebody"
             ),
         ]
         indexes = [

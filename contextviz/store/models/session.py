@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
 
 
@@ -10,6 +11,8 @@ class SessionRecord(models.Model):
 
     Null means unknown. Token numbers: `last_prompt_tokens` and `spend_*` are reported by the provider;
     `occupancy_basis` says what occupancy is. `revision` grows with every change, so a page knows when to ask again.
+    `owner` brought it (null: a command did); only the owner and admins see an `is_private` one. The clean-up by age and
+    size passes an `is_kept` one by.
     """
 
     key = models.CharField(max_length=64, unique=True)
@@ -17,6 +20,9 @@ class SessionRecord(models.Model):
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
     status = models.CharField(max_length=12, default="complete")  # complete, growing (a line is half written), deleting
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    is_private = models.BooleanField(default=False)
+    is_kept = models.BooleanField(default=False)
 
     source_id = models.CharField(max_length=255)
     format = models.CharField(max_length=32)
@@ -68,6 +74,9 @@ class SessionRecord(models.Model):
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(status__in=["complete", "growing", "deleting"]), name="session_status_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(is_private=False) | models.Q(owner__isnull=False), name="session_private_to_somebody"
             ),
         ]
         indexes = [

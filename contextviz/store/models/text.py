@@ -11,6 +11,13 @@ class TextPackRecord(models.Model):
     data = models.BinaryField()
     raw_size = models.BigIntegerField()  # bytes before compression
     estimator = models.CharField(max_length=32)  # what counted the tokens of its texts
+    is_indexed = models.BooleanField(default=False)  # whether its texts are in the search index (store.search)
+
+    class Meta:
+        indexes = [
+            # store.search.waiting and index_packs: what still has to be indexed
+            models.Index(fields=["id"], name="pack_to_index", condition=models.Q(is_indexed=False)),
+        ]
 
 
 class TextRecord(models.Model):

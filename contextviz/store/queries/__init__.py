@@ -28,6 +28,8 @@ jobs        jobs(page=, size=, kind=, state=, session_id=) → Page[JobRow] ·
 uploads     names_of_batches(ids) → {batch id: [name]} · get_raw_file(sha256) → RawFile
 sparklines  sparklines(rows) → {session id: Sparkline}, one query for a list
 transcripts load_transcript(id) → Transcript (everything; for jobs) · load_snapshots(id) → SnapshotLog
+search      store.search: search(SearchQuery, SearchFilter) → Hits · find_in_session(id, query, agent) → (indexes,
+            is_more) · waiting() → Progress; the query is events.search.parse_query(text)
 preferences preferences(user_id) → Preferences(theme, time_zone)
 
 Words of texts: `store.texts.TextReader().get_many(refs)` → {digest: text}, `.beginnings(refs, chars=)` →

@@ -11,6 +11,8 @@ from contextviz.store.models import CallRecord, CompactionRecord, ProblemRecord
 from contextviz.store.rows.call import CALLS, COMPACTIONS, PROBLEMS
 from contextviz.store.values import NotFound
 
+LISTS = ("kept", "context_items")  # neighbours in COMPACTIONS.columns
+
 
 def calls(session_id: int, *, start: int = 0, stop: int | None = None) -> list[ModelCall]:
     """Calls from index `start` up to but not `stop`, in order. One query. Charts use services.figures instead."""
@@ -41,12 +43,22 @@ def call_of_message(session_id: int, message_index: int) -> ModelCall | None:
     return CALLS.to_event(row) if row else None
 
 
-def compactions(session_id: int, *, start: int = 0, stop: int | None = None) -> list[Compaction]:
-    """Compactions in order, from place `start` up to but not `stop` (places count from 0). One query."""
+def compactions(
+    session_id: int, *, start: int = 0, stop: int | None = None, with_lists: bool = True
+) -> list[Compaction]:
+    """Compactions in order, from place `start` up to but not `stop` (places count from 0). One query.
+
+    Without `with_lists` the entries that each kept and what the window then held are left empty: hundreds of
+    compactions are quickly a megabyte of them, and only a compaction's own page shows them.
+    """
     found = CompactionRecord.objects.filter(session_id=session_id, index__gte=start).order_by("index")
     if stop is not None:
         found = found.filter(index__lt=stop)
-    return [COMPACTIONS.to_event(row) for row in found.values_list(*COMPACTIONS.columns)]
+    if with_lists:
+        return [COMPACTIONS.to_event(row) for row in found.values_list(*COMPACTIONS.columns)]
+    rows = found.values_list(*(name for name in COMPACTIONS.columns if name not in LISTS))
+    place = COMPACTIONS.columns.index(LISTS[0])
+    return [COMPACTIONS.to_event((*row[:place], [], [], *row[place:])) for row in rows]
 
 
 def get_compaction(session_id: int, number: int) -> Compaction:

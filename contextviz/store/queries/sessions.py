@@ -17,6 +17,7 @@ from contextviz.store.models import (
 )
 from contextviz.store.rows import session as rows
 from contextviz.store.values import Facet, LibraryFilter, NotFound, Page, SessionDetail, SessionRow, SourceRow
+from contextviz.store.viewing import seen_sessions
 
 _COLUMNS = tuple(field.name for field in fields(SessionRow))
 _TEXTS = frozenset(
@@ -43,7 +44,7 @@ def _row(values: dict[str, Any]) -> SessionRow:
 
 
 def _visible() -> QuerySet[SessionRecord]:
-    return SessionRecord.objects.exclude(status="deleting")
+    return SessionRecord.objects.exclude(status="deleting").filter(seen_sessions())
 
 
 def library(
@@ -128,6 +129,22 @@ def get_session(session_id: int) -> SessionRow:
     return _row(values)
 
 
+def neighbour(session_id: int, *, newer: bool) -> SessionRow | None:
+    """The session before (`newer`) or after this one in the Library's order, None at the end; raises NotFound. Two
+    queries."""
+    place = _visible().filter(pk=session_id).values_list("sorted_at", flat=True).first()
+    if place is None:
+        raise NotFound(f"There is no session {session_id} here; it may have been deleted.")
+    if newer:
+        found = _visible().filter(Q(sorted_at__gt=place) | Q(sorted_at=place, pk__gt=session_id))
+        found = found.order_by("sorted_at", "id")
+    else:
+        found = _visible().filter(Q(sorted_at__lt=place) | Q(sorted_at=place, pk__lt=session_id))
+        found = found.order_by("-sorted_at", "-id")
+    values = found.values(*_COLUMNS).first()
+    return _row(values) if values is not None else None
+
+
 def find_sessions(session_ids: list[int]) -> list[SessionRow]:
     """The rows of those sessions that exist, in the order of their ids."""
     return [_row(values) for values in _visible().filter(pk__in=session_ids).order_by("id").values(*_COLUMNS)]
@@ -152,16 +169,17 @@ def revision(session_id: int) -> int:
     return found or 0
 
 
-def session_detail(session_id: int, *, with_times: bool = True) -> SessionDetail:
+def session_detail(session_id: int, *, with_times: bool = True, with_lists: bool = True) -> SessionDetail:
     """One session with its detail (see SessionDetail); raises NotFound. Two queries.
 
-    Without `with_times` the times of its entries, as many as it has lines, are left out.
+    Without `with_times` the times of its entries, as many as it has lines, are left out; without `with_lists` all
+    that is as long as the session (its paths and the window at its end as well), as a page wants it.
     """
     row = get_session(session_id)
     found = SessionDetailRecord.objects.filter(session_id=session_id).select_related("session").first()
     if found is None:
         raise NotFound(f"Session {session_id} has not been read completely.")
-    detail = rows.unpack_detail(found.body)
+    detail = rows.unpack_detail(found.body, with_lists=with_lists)
     if not with_times:
         detail["entry_times"] = {}
     session = rows.to_session(found.session, detail)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef
 
 from contextviz.store.models import TextRecord, TextUseRecord
-from contextviz.store.values import TextPlace, TextUse
+from contextviz.store.texts import TextReader
+from contextviz.store.values import NotFound, TextPlace, TextUse
+from contextviz.store.viewing import current_viewer, seen_sessions
 
 SHORTEST_PREFIX = 6
 _HEX = re.compile(r"^[0-9a-f]{6,64}$")
@@ -25,15 +27,28 @@ def find_texts(prefix: str, *, limit: int = 20, after: str = "") -> list[TextPla
     low = bytes.fromhex(wanted.ljust(64, "0"))
     high = bytes.fromhex(wanted.ljust(64, "f"))
     found = TextRecord.objects.filter(digest__gte=low, digest__lte=high).order_by("digest")
+    if not current_viewer().sees_all:
+        uses = TextUseRecord.objects.filter(seen_sessions("session__"), text=OuterRef("pk"))
+        found = found.filter(Exists(uses))
     if after:
         found = found.filter(digest__gt=bytes.fromhex(after))
-    counted = found.annotate(n=Count("uses")).values_list("digest", "chars", "size", "estimated_tokens", "n")
-    return [TextPlace(bytes(row[0]).hex(), *row[1:]) for row in counted[:limit]]
+    counted = found.annotate(n=Count("uses", filter=seen_sessions("uses__session__")))
+    rows = counted.values_list("digest", "chars", "size", "estimated_tokens", "n")[:limit]
+    return [TextPlace(bytes(row[0]).hex(), *row[1:]) for row in rows]
+
+
+def original_bytes(digest: bytes) -> bytes:
+    """The bytes behind a whole hash, as they are stored; raises NotFound. Three queries at most."""
+    data = TextReader().raw([digest]).get(digest) if find_texts(digest.hex(), limit=1) else None
+    if data is None:
+        raise NotFound(f"Nothing that was read here has the hash {digest.hex()}.")
+    return data
 
 
 def uses_of_text(sha256: str, *, limit: int = 50) -> list[TextUse]:
     """The sessions that hold a text, the newest first. One query."""
-    found = TextUseRecord.objects.filter(text__digest=bytes.fromhex(sha256)).exclude(session__status="deleting")
+    uses = TextUseRecord.objects.filter(seen_sessions("session__"), text__digest=bytes.fromhex(sha256))
+    found = uses.exclude(session__status="deleting")
     rows = found.order_by("-session__sorted_at", "-session_id").values_list(
         "session_id", "session__title", "session__source_id", "message_index"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextviz.events.topic import Topic, TopicEvent
 from contextviz.store.models import SessionRecord, TopicEventRecord, TopicRecord
 from contextviz.store.rows.topic import TOPIC_EVENTS, TOPICS
+from contextviz.store.viewing import seen_sessions
 
 
 def topics(session_id: int, *, start: int = 0, stop: int | None = None) -> list[Topic]:
@@ -25,5 +26,5 @@ def topic_events(session_id: int, *, start: int = 0, stop: int | None = None) ->
 
 def sessions_with_topics() -> list[int]:
     """The ids of sessions that have a conversation map, the newest first."""
-    found = SessionRecord.objects.filter(topic_count__gt=0).exclude(status="deleting")
+    found = SessionRecord.objects.filter(seen_sessions(), topic_count__gt=0).exclude(status="deleting")
     return list(found.order_by("-sorted_at", "-id").values_list("pk", flat=True)[:200])

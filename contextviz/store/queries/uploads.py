@@ -8,8 +8,9 @@ from pathlib import Path
 from uuid import UUID
 
 from contextviz.store import artifacts
-from contextviz.store.models import ArtifactRecord, UploadBatchRecord, UploadRecord
+from contextviz.store.models import ArtifactRecord, SessionArtifactRecord, UploadBatchRecord, UploadRecord
 from contextviz.store.values import NotFound
+from contextviz.store.viewing import current_viewer, seen_sessions, seen_work
 
 MOST_NAMES = 20_000
 
@@ -36,22 +37,33 @@ def names_of_batches(batch_ids: Iterable[str]) -> dict[str, list[str]]:
 
 def job_of_batch(batch_id: UUID) -> UUID | None:
     """The job that reads a batch's files, None while they still come; raises NotFound. One query."""
-    found = UploadBatchRecord.objects.filter(pk=batch_id).values_list("job_id").first()
+    found = UploadBatchRecord.objects.filter(seen_work(), pk=batch_id).values_list("job_id").first()
     if found is None:
         raise NotFound("There is no such upload here.")
     return found[0]
 
 
 def get_raw_file(sha256: str) -> RawFile:
-    """One raw file that is kept here, by the SHA-256 of its content; raises NotFound. One query.
+    """One raw file that is kept here, by the SHA-256 of its content; raises NotFound. Two queries.
 
+    It is seen by whoever sees a session that is read from it; where there is none, by whoever sees its upload.
     `path` is None for a database that is read where it lies: it belongs to its agent and may hold credentials.
     """
     record = ArtifactRecord.objects.filter(sha256=sha256.lower()).first() if len(sha256) == 64 else None
-    if record is None:
+    if record is None or not _is_seen(record):
         raise NotFound(f"There is no file with the hash {sha256[:64]} here; it may have been deleted with its session.")
     path = None if record.path else artifacts.path_of(record.sha256)
     return RawFile(record.sha256, record.name, record.size, path)
+
+
+def _is_seen(record: ArtifactRecord) -> bool:
+    if current_viewer().sees_all:
+        return True
+    links = SessionArtifactRecord.objects.filter(artifact=record)
+    if links.filter(seen_sessions("session__")).exists():
+        return True
+    uploads = UploadRecord.objects.filter(seen_work("batch__"), artifact=record)
+    return not links.exists() and uploads.exists()
 
 
 def _uuid(text: object) -> UUID | None:

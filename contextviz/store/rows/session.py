@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -23,6 +23,7 @@ _PLAIN = ("generation_at", "started_at", "ended_at", "replayed_lines", "first_ow
           "compaction_threshold")  # fmt: skip
 FILLED = frozenset((*_TEXT, *_PLAIN, "source_id"))
 MAX_DETAIL_BYTES = 1 << 30
+LONG_OF_TREE = ("active_path", "abandoned")
 
 
 def key_of(session: Session) -> str:
@@ -52,9 +53,10 @@ def to_session(record: SessionRecord, detail: dict[str, Any]) -> Session:
 
 
 def pack_detail(transcript: Transcript) -> bytes:
-    """Everything of a transcript that no table holds, as zstd of JSON."""
+    """Everything of a transcript that no table holds, as zstd of JSON: four bytes that tell the size of the first
+    part, the part that pages need, and the lists that are as long as the session."""
     store = transcript.store
-    body = {
+    body: dict[str, Any] = {
         "title": transcript.session.title,
         "window": transcript.session.window,
         "hints": transcript.session.hints,
@@ -73,6 +75,17 @@ def pack_detail(transcript: Transcript) -> bytes:
             "engine": store.engine, "file": store.file, "conversations": store.conversations, "facts": store.facts,
         },
     }  # fmt: skip
+    tree = body["tree"] or {}
+    rest = {"entry_times": body["entry_times"], "context_at_end": body["context_at_end"]}
+    rest |= {name: tree[name] for name in LONG_OF_TREE if name in tree}
+    short = body | {"entry_times": {}, "context_at_end": []}
+    if tree:
+        short["tree"] = tree | {name: [] for name in LONG_OF_TREE}
+    first = _packed(short)
+    return len(first).to_bytes(4, "big") + first + _packed(rest)
+
+
+def _packed(body: dict[str, Any]) -> bytes:
     options = orjson.OPT_NON_STR_KEYS
     try:
         raw = orjson.dumps(body, option=options)
@@ -81,9 +94,24 @@ def pack_detail(transcript: Transcript) -> bytes:
     return zstandard.ZstdCompressor(level=3).compress(raw)
 
 
-def unpack_detail(body: bytes | memoryview) -> dict[str, Any]:
-    """The detail as plain values; `fill_transcript` makes events of them."""
-    raw = zstandard.ZstdDecompressor().decompress(bytes(body), max_output_size=MAX_DETAIL_BYTES)
+def unpack_detail(body: bytes | memoryview, *, with_lists: bool = True) -> dict[str, Any]:
+    """The detail as plain values; `fill_transcript` makes events of them. Without `with_lists` those that are as long
+    as the session are empty: reading them takes longer than all else on a page."""
+    raw = bytes(body)
+    if raw.startswith(zstandard.FRAME_HEADER):  # as it was written before the lists stood apart
+        return _unpacked(raw)
+    start = 4 + int.from_bytes(raw[:4], "big")
+    detail = _unpacked(raw[4:start])
+    if with_lists:
+        rest = _unpacked(raw[start:])
+        if detail["tree"]:
+            detail["tree"] |= {name: rest.pop(name) for name in LONG_OF_TREE if name in rest}
+        detail |= rest
+    return detail
+
+
+def _unpacked(packed: bytes) -> dict[str, Any]:
+    raw = zstandard.ZstdDecompressor().decompress(packed, max_output_size=MAX_DETAIL_BYTES)
     detail: dict[str, Any] = orjson.loads(raw)
     return detail
 
@@ -115,7 +143,8 @@ def line_counts(packed: dict[str, Any]) -> LineCounts:
 
 
 def _micros(at: datetime | None) -> int | None:
-    return None if at is None else round((at - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1_000_000)
+    # In whole numbers: as a float the last moment of the year 9999 is rounded into the year 10000, which is no time.
+    return None if at is None else (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def _instant(micros: int | None) -> datetime | None:

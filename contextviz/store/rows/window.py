@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from contextviz.events.snapshot import ContextItem, ContextSnapshot, SnapshotLog
 from contextviz.events.text import TextRef
 from contextviz.store.models.window import ItemRecord, SnapshotRecord
-from contextviz.store.packing import pack, unpack
+from contextviz.store.packing import Runs, pack, unpack
 from contextviz.store.rows.table import Row, Table
 
 KEY_FRAME_EVERY = 32  # snapshots; a window is then read from at most this many rows
@@ -60,7 +60,7 @@ def to_snapshot(row: Row) -> ContextSnapshot:
     return _to_snapshot(row)
 
 
-def snapshot_rows(log: SnapshotLog, sums: Sequence[Mapping[str, int]]) -> Iterator[Row]:
+def snapshot_rows(log: SnapshotLog, sums: Iterable[Mapping[str, int]]) -> Iterator[Row]:
     """Every snapshot as a row of SNAPSHOT_COLUMNS; `sums` are its estimated tokens by category.
 
     The current window of each chain is kept while going through, so this is linear in what changes.
@@ -70,15 +70,15 @@ def snapshot_rows(log: SnapshotLog, sums: Sequence[Mapping[str, int]]) -> Iterat
         chain = chains.pop(snapshot.previous, None) if snapshot.previous is not None else _Chain(index)
         if chain is None:  # two snapshots continue the same one; readers never do, but the type allows it
             chain = _Chain(index)
-            chain.window = log.positions(index)
+            chain.window.extend(log.positions(index))
         else:
-            del chain.window[snapshot.keep :]
+            chain.window.cut(snapshot.keep)
             chain.window.extend(snapshot.tail)
         is_key = chain.length % KEY_FRAME_EVERY == 0
         chain.key = index if is_key else chain.key
         chain.length += 1
         chains[index] = chain
-        whole = pack(chain.window) if is_key else None
+        whole = chain.window.packed() if is_key else None
         yield (
             snapshot.call_index, snapshot.basis, snapshot.note, snapshot.previous, snapshot.keep, pack(snapshot.tail),
             whole, chain.first, chain.key, len(chain.window), sum(by_category.values()), dict(by_category),
@@ -94,7 +94,7 @@ class _Chain:
         self.first = first
         self.key = first
         self.length = 0
-        self.window: list[int] = []
+        self.window = Runs()
 
 
 def window_from(rows: Iterable[Row]) -> list[int]:

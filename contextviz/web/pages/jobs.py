@@ -18,6 +18,7 @@ KINDS = {
     "expand_summary": "Expand a summary",
     "retrieve_original": "Retrieve an original",
     "delete_session": "Delete a session",
+    "index_texts": "Index for search",
 }
 STATES = {"queued": "waiting", "running": "running", "done": "done", "failed": "failed", "cancelled": "cancelled"}
 
@@ -180,7 +181,7 @@ def _listed(names: list[str]) -> str:
 def _progress(row: JobRow) -> str:
     if row.is_cancel_asked:
         return "stopping"
-    if row.kind == "digest":
+    if row.kind in ("digest", "index_texts"):
         if row.total:
             return f"{words.size(row.progress)} of {words.size(row.total)}"
         return "looking at the files"

@@ -9,6 +9,7 @@ from pathlib import Path
 from zoneinfo import available_timezones
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import connection
 from django.urls import reverse
 
@@ -17,6 +18,7 @@ from contextviz.charts import words
 from contextviz.services.preferences import THEMES
 from contextviz.store.queries.preferences import Preferences
 from contextviz.store.values import SessionRow, SourceRow
+from contextviz.store.viewing import role_of
 
 THEME_NAMES = {"system": "As the system", "light": "Light", "dark": "Dark"}
 
@@ -69,6 +71,19 @@ class SettingsPage:
 
 
 @dataclass(frozen=True, slots=True)
+class PersonPart:
+    """Who reads the settings, and what only concerns that person."""
+
+    name: str
+    role: str
+    has_password: bool
+    # Whether there is anybody else here, from whom something could be private
+    has_others: bool
+    # Whether uploads are private unless said otherwise
+    is_private: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DeletedFile:
     """A raw file that a session is read from."""
 
@@ -92,6 +107,11 @@ class DeletePage:
     counts: list[Fact]
     # The files that it was read from
     files: list[DeletedFile]
+
+
+def person_part(user: User, chosen: Preferences, *, has_others: bool) -> PersonPart:
+    """Who reads the settings."""
+    return PersonPart(user.username, role_of(user), user.has_usable_password(), has_others, chosen.is_private)
 
 
 def settings_page(

@@ -16,22 +16,26 @@ for part in (marks, masked, numbers):
 
 PAGES = (
     ("Library", "library", "library"),
+    ("Search", "search", "search"),
     ("Topics", "topics", "topics"),
     ("Originals", "originals", "originals"),
     ("Jobs", "jobs", "jobs"),
     ("Settings", "settings", "settings"),
+    ("Docs", "docs", "help"),
 )
 
 
 @register.simple_tag(takes_context=True)
 def site_nav(context: template.Context) -> dict[str, Any]:
-    """The pages that exist: home, goto, settings (addresses or "") and the items of the side bar.
+    """The pages that exist: home, go, settings (addresses or "") and the items of the side bar; `session`, `newer`
+    and `older` on a page of a session.
 
     `nav_counts` in the context gives counts by URL name; `nav_here` marks the current page where its path does not.
     """
     found = {name: _address(name) for _, name, _ in PAGES}
     counts = context.get("nav_counts") or {}
-    path = getattr(context.get("request"), "path", "")
+    request = context.get("request")
+    path = getattr(request, "path", "")
     here = context.get("nav_here")
     items = [
         {
@@ -44,7 +48,27 @@ def site_nav(context: template.Context) -> dict[str, Any]:
         for title, name, mark in PAGES
         if found[name]
     ]
-    return {"home": found["library"] or "/", "goto": found["originals"], "settings": found["settings"], "items": items}
+    return {
+        "home": found["library"] or "/",
+        "go": _address("go"),
+        "settings": found["settings"],
+        "items": items,
+        **_session(request),
+    }
+
+
+def _session(request: Any) -> dict[str, Any]:
+    """The session whose page this is, and the steps to its neighbours, on the same kind of page."""
+    match = getattr(request, "resolver_match", None)
+    number = match.kwargs.get("session_id") if match is not None else None
+    if match is None or number is None:
+        return {"session": None, "newer": "", "older": ""}
+    query = f"?page={match.url_name}"
+    return {
+        "session": number,
+        "newer": reverse("session_newer", args=[number]) + query,
+        "older": reverse("session_older", args=[number]) + query,
+    }
 
 
 def _address(name: str) -> str:

@@ -18,8 +18,8 @@ from contextviz.services.budget.prices import window_here
 from contextviz.web.access import session_read, session_write
 from contextviz.web.answers import see_other
 from contextviz.web.pages.budget.page import budget_page, parse
+from contextviz.web.pages.held import without_secrets
 from contextviz.web.pages.links import call_url
-from contextviz.web.pages.session.shown import quiet
 
 
 @require_safe
@@ -44,7 +44,9 @@ def treemap_figure(request: HttpRequest, session_id: int) -> HttpResponse:
     session_read(request, session_id)
     params, table = parse(request.GET.dict()), _table(session_id)
     residual = table.now_residual if params.measure == "now" else table.carry_residual
-    groups = [replace(group, tool=quiet(group.tool), target=quiet(group.target)) for group in table.groups]
+    groups = [
+        replace(group, tool=without_secrets(group.tool), target=without_secrets(group.target)) for group in table.groups
+    ]
     return JsonResponse(budget.treemap(groups, params.view, params.measure, residual))
 
 
@@ -53,7 +55,7 @@ def calls_figure(request: HttpRequest, session_id: int) -> HttpResponse:
     """Composition over the calls of the main chain (parameter chart), at most 2,000 points."""
     row = session_read(request, session_id)
     table = reduce(figures.strip_of(session_id))
-    if all(window is None for window in table.window):
+    if row.window_basis == "table" or all(window is None for window in table.window):
         largest = max((tokens or 0 for tokens in table.reported), default=0)
         table.window = [window_here(row.model, largest_prompt=largest)] * len(table.calls)
     return JsonResponse(budget_calls.composition(table, parse(request.GET.dict()).mode))

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from contextviz import tasks
 from contextviz.services import retrieve
-from contextviz.store.texts import TextReader
+from contextviz.store.queries import texts
 from contextviz.store.values import JobRow, NotFound
 from contextviz.web.access import job_read, session_read
 from contextviz.web.htmx import page_or_fragment, wants_fragment
@@ -94,9 +94,7 @@ def _job(request: HttpRequest) -> JobRow | None:
 @require_safe
 def download_original(request: HttpRequest, digest: bytes) -> HttpResponse:
     """The bytes behind a hash as a file, hashed again on the way out."""
-    data = TextReader().raw([digest]).get(digest)
-    if data is None:
-        raise NotFound(f"Nothing that was read here has the hash {digest.hex()}.")
+    data = texts.original_bytes(digest)
     again = hashlib.sha256(data).hexdigest()
     response = HttpResponse(data, content_type="text/plain; charset=utf-8")
     name = digest.hex()[:24] if again == digest.hex() else f"{digest.hex()[:24]}-mismatch"

@@ -37,7 +37,7 @@ def _done(action: str, typed: dict[str, str]) -> str:
         return f"The price of {kept} is kept; it holds for every session at once."
     if action == "window":
         kept = own.save_window(pattern, typed.get("tokens", ""), now=timezone.now())
-        return f"The window of {kept} is kept; it is used where a session does not report its own."
+        return f"The window of {kept} is kept. Budgets use it at once, other pages when a session is read again."
     if action == "remove_price":
         own.remove_price(pattern)
         return f"The price of {pattern[:120]} is the table's again."

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.urls import path
+from django.urls import path, reverse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
@@ -21,7 +21,7 @@ from contextviz.web.pages.session.facts import problem_row
 from contextviz.web.pages.session.fresh import fresh
 from contextviz.web.pages.session.inspector import inspector, settled
 from contextviz.web.pages.session.message import block_text, message_page
-from contextviz.web.pages.session.page import Readout, readout_of, session_page
+from contextviz.web.pages.session.page import Readout, readout_of, session_page, transcript_part
 from contextviz.web.pages.session.place import parse
 from contextviz.web.pages.tabs import session_tabs
 
@@ -30,9 +30,13 @@ PROBLEMS_PAGE = 300
 
 @require_safe
 def session(request: HttpRequest, session_id: int) -> HttpResponse:
-    """The session page."""
+    """The session page; with `part=transcript` one page of its transcript alone, for who reads on."""
     session_read(request, session_id)
     place = parse(session_id, request.GET)
+    if request.GET.get("part") == "transcript":
+        part = transcript_part(session_id, place)
+        url = reverse("compactions", args=[session_id])
+        return render(request, "session/transcript.html", {"transcript": part, "compactions_url": url})
     page = session_page(session_id, place)
     context = {"page": page, "readout": readout_html(page.readout)}
     return render(request, "session/session.html", context)
@@ -46,7 +50,7 @@ def session_inspector(request: HttpRequest, session_id: int) -> HttpResponse:
     table = figures.strip_of(session_id, place.agent)
     a, b, _ = settled(place, table)
     stand = replace(place, a=a, b=b)
-    readout = readout_of(stand, table, calls.compactions(session_id)) if table.calls else None
+    readout = readout_of(stand, table, calls.compactions(session_id, with_lists=False)) if table.calls else None
     context = {"inspector": inspector(stand, table), "readout": readout_html(readout), "is_part": True}
     return render(request, "session/inspector_part.html", context)
 

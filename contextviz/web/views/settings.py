@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from django.conf import settings as configuration
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
+from contextviz.services.accounts.people import has_others
 from contextviz.services.delete import open_delete
 from contextviz.services.preferences import PreferenceRefused, save_preferences
 from contextviz.store.queries import sessions
 from contextviz.store.queries.preferences import Preferences, preferences
-from contextviz.web.access import session_write
+from contextviz.web.access import session_decide
 from contextviz.web.answers import safe_next, see_other
-from contextviz.web.pages.settings import delete_page, settings_page
+from contextviz.web.pages.settings import PersonPart, delete_page, person_part, settings_page
 from contextviz.web.queueing import enqueue_after_commit
 
 THEME_COOKIE = "contextviz_theme"
@@ -30,15 +32,18 @@ def settings(request: HttpRequest) -> HttpResponse:
     chosen = preferences(_person(request))
     if request.method != "POST":
         page = settings_page(chosen, sessions.recent_sessions(LISTED))
-        return render(request, "settings/settings.html", {"page": page})
+        return render(request, "settings/settings.html", {"page": page, "person": _part(request, chosen)})
     theme = request.POST.get("theme", chosen.theme)
     zone = request.POST.get("time_zone", chosen.time_zone).strip()
+    is_private = chosen.is_private
+    if "private_asked" in request.POST:  # a box that is not ticked sends nothing
+        is_private = request.POST.get("private") == "yes"
     try:
-        save_preferences(_person(request), theme=theme, time_zone=zone or "UTC")
+        save_preferences(_person(request), theme=theme, time_zone=zone or "UTC", is_private=is_private)
     except PreferenceRefused as error:
         return _again(request, chosen, zone, str(error))
-    if "time_zone" in request.POST:
-        messages.success(request, "Kept.")
+    if "time_zone" in request.POST or "private_asked" in request.POST:
+        messages.success(request, "Saved.")
     response = see_other(safe_next(request, request.POST.get("next"), reverse("settings")))
     if theme == "system":
         response.delete_cookie(THEME_COOKIE, samesite="Strict")
@@ -52,7 +57,13 @@ def settings(request: HttpRequest) -> HttpResponse:
 
 def _again(request: HttpRequest, chosen: Preferences, zone: str, error: str) -> HttpResponse:
     page = settings_page(chosen, sessions.recent_sessions(LISTED), time_zone=zone[:64], error=error)
-    return render(request, "settings/settings.html", {"page": page}, status=422)
+    return render(request, "settings/settings.html", {"page": page, "person": _part(request, chosen)}, status=422)
+
+
+def _part(request: HttpRequest, chosen: Preferences) -> PersonPart:
+    user = request.user
+    assert isinstance(user, User), "the middleware lets nobody come here who is not signed in"
+    return person_part(user, chosen, has_others=has_others(user.pk))
 
 
 def _person(request: HttpRequest) -> int:
@@ -64,7 +75,7 @@ def _person(request: HttpRequest) -> int:
 @require_http_methods(["GET", "HEAD", "POST"])
 def session_delete(request: HttpRequest, session_id: int) -> HttpResponse:
     """What would go, to be confirmed; the confirmation opens the job and leads to the Library."""
-    row = session_write(request, session_id)
+    row = session_decide(request, session_id)
     page = delete_page(row, sessions.sources(session_id))
     if request.method != "POST":
         return render(request, "settings/delete.html", {"page": page, "error": ""})

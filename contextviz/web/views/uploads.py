@@ -43,6 +43,7 @@ class _Arrival:
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
         self._is_verified = False
+        self._is_private: bool | None = None  # None: the form did not say
         self._batch_id: UUID | None = None
         self.answers: list[UploadAnswer] = []
         self.status = 400
@@ -53,6 +54,9 @@ class _Arrival:
             self._verify()
         for part in parts(self._request):
             if isinstance(part, FieldPart):
+                if part.name == "private":
+                    self._is_private = part.value == "yes"
+                    continue
                 if part.name == "csrfmiddlewaretoken" and not self._is_verified:
                     self._request.META[settings.CSRF_HEADER_NAME] = part.value
                     self._verify()
@@ -75,7 +79,7 @@ class _Arrival:
         """Keep one file, or say why not; False where the rest of the form is not worth reading."""
         now = timezone.now()
         if self._batch_id is None:
-            self._batch_id = ingest.open_batch(now=now)
+            self._batch_id = ingest.open_batch(now=now, is_private=self._wants_private())
         try:
             kept = ingest.receive(part.chunks, part.filename, batch_id=self._batch_id, now=now)
         except ingest.UploadRefused as refused:
@@ -85,10 +89,17 @@ class _Arrival:
         self.answers.append(answer_kept(part.filename, is_known=kept.is_known))
         return True
 
+    def _wants_private(self) -> bool:
+        """As the form says, else as the person prefers."""
+        usual: bool = self._request.preferences.is_private  # type: ignore[attr-defined]  # PreferencesMiddleware's
+        return usual if self._is_private is None else self._is_private
+
     def finish(self) -> UUID | None:
         """Everything has come: the job that reads what was kept, None where nothing was."""
         if self._batch_id is None:
             return None
+        if self._wants_private():
+            ingest.make_private(self._batch_id)  # a field after the files counts too
         job_id = ingest.finish_batch(self._batch_id, now=timezone.now())
         if job_id is not None:
             enqueue_after_commit(job_id)

@@ -1,4 +1,7 @@
-/** Files dropped anywhere on the page or chosen, each sent by itself with its progress; without a script a plain form. */
+/** Files dropped anywhere on the page or chosen. What was chosen at once is sent in one request, since the server reads
+ *  it together: a session and its sub-agents belong to each other. Each file has its progress; without a script a plain form. */
+const MOST_FILES = 2000;
+
 class Upload extends HTMLElement {
   connectedCallback() {
     this.stop = new AbortController();
@@ -36,7 +39,12 @@ class Upload extends HTMLElement {
   }
 
   take(files) {
-    for (const file of files) this.queue.push({ file, name: file.webkitRelativePath || file.cvPath || file.name, row: this.row(file) });
+    const group = [...files].map((file) => ({ file, name: file.webkitRelativePath || file.cvPath || file.name, row: this.row(file) }));
+    for (let at = 0; at < group.length; at += MOST_FILES) {
+      const part = group.slice(at, at + MOST_FILES);
+      for (const entry of part) entry.row.action.addEventListener("click", () => this.cancel(part, entry));
+      this.queue.push(part);
+    }
     if (!this.sending) this.next();
   }
 
@@ -67,35 +75,75 @@ class Upload extends HTMLElement {
   }
 
   next() {
-    const entry = this.queue.shift();
-    this.sending = Boolean(entry);
-    if (!entry) { this.dispatchEvent(new CustomEvent("cv:uploaded", { bubbles: true })); return; }
-    const { file, name, row } = entry;
+    const group = this.queue.shift();
+    this.sending = Boolean(group);
+    if (!group) { this.dispatchEvent(new CustomEvent("cv:uploaded", { bubbles: true })); return; }
     const data = new FormData();
     const token = this.form.querySelector("[name=csrfmiddlewaretoken]")?.value ?? "";
     data.append("csrfmiddlewaretoken", token);
-    data.append("files", file, name);
+    const box = this.form.querySelector("[name=private][type=checkbox]");
+    if (box) data.append("private", box.checked ? "yes" : "no");
+    for (const { file, name } of group) data.append("files", file, name);
     const request = new XMLHttpRequest();
     request.open("POST", this.dataset.action || this.form.action);
     request.setRequestHeader("Accept", "application/json");
     request.setRequestHeader("X-CSRFToken", token);
     request.setRequestHeader("X-Requested-With", "XMLHttpRequest");
     request.responseType = "json";
-    request.upload.addEventListener("progress", (event) => {
-      row.bar.value = event.loaded;
-      row.text.textContent = `${mb(event.loaded)} of ${mb(event.total)} MB`;
-    });
-    request.upload.addEventListener("load", () => { row.bar.removeAttribute("value"); row.text.textContent = "received, being read"; });
-    row.action.addEventListener("click", () => request.abort());
-    const done = (answer) => { this.show(row, answer); this.next(); };
+    request.upload.addEventListener("progress", (event) => advance(group, event.loaded / event.total));
+    request.upload.addEventListener("load", () => advance(group, 1));
+    group.request = request;
     request.addEventListener("load", () => {
-      const answers = request.response?.files;
-      const found = answers?.find((answer) => answer.name === name) ?? answers?.[0];
-      done(found ?? { ok: false, sentence: refusal(request.status, request.response) });
+      // The server answers in the order of the form, and stops where the rest is not worth reading.
+      const answers = request.response?.files ?? [];
+      const refused = { ok: false, sentence: answers.length ? "It was not read, since a file before it was refused. Send it again." : refusal(request.status, request.response) };
+      this.end(group, (entry, at) => answers[at] ?? refused);
     });
-    request.addEventListener("error", () => done({ ok: false, sentence: "The server did not answer. Is “contextviz up” still running? Then drop the file again." }));
-    request.addEventListener("abort", () => done({ ok: false, sentence: "Cancelled; nothing of it was kept." }));
+    request.addEventListener("error", () => this.end(group, () => ({ ok: false, sentence: "The server did not answer. Is “contextviz up” still running? Then drop the file again." })));
+    request.addEventListener("abort", () => this.end(group, (entry) => (entry.arrived
+      ? { ok: true, sentence: "It had arrived before the rest was cancelled, and is read." }
+      : { ok: false, sentence: "Cancelled; nothing of it was kept." })));
     request.send(data);
+  }
+
+  /** One file of a group that waits is left out; once a group is on its way the rest of it is stopped. */
+  cancel(group, entry) {
+    if (group.request) { group.request.abort(); return; }
+    group.splice(group.indexOf(entry), 1);
+    this.show(entry.row, { ok: false, sentence: "Cancelled; nothing of it was kept." });
+    if (group.length === 0) this.queue.splice(this.queue.indexOf(group), 1);
+  }
+
+  end(group, answer) {
+    const reading = new Map();
+    group.forEach((entry, at) => {
+      const found = answer(entry, at);
+      this.show(entry.row, found);
+      if (found.ok && found.job_url?.startsWith("/")) reading.set(found.job_url, [...(reading.get(found.job_url) ?? []), entry.row]);
+    });
+    for (const [address, rows] of reading) this.follow(address, rows);
+    this.next();
+  }
+
+  /** What reading the files came to, once it has ended: its sentence, and the session where there is one. */
+  async follow(address, rows) {
+    const { signal } = this.stop;
+    for (let tries = 0; tries < 600 && !signal.aborted; tries += 1) {
+      await new Promise((resolve) => { setTimeout(resolve, 1000); });
+      const response = await fetch(address, { headers: { "HX-Request": "true" }, signal }).catch(() => null);
+      if (!response || ![200, 286].includes(response.status)) return;
+      if (response.status !== 286) continue;
+      const state = new DOMParser().parseFromString(await response.text(), "text/html");
+      const sentence = state.querySelector("[data-outcome]")?.textContent;
+      const links = state.querySelectorAll("a[data-result]");
+      for (const row of rows) {
+        const outcome = row.row.querySelector(".outcome");
+        if (outcome && sentence) outcome.textContent = sentence;
+        const action = row.row.querySelector("a.btn");
+        if (action && links.length === 1) Object.assign(action, { href: links[0].getAttribute("href"), textContent: "Open the session" });
+      }
+      return;
+    }
   }
 
   /** The row's end: the sentence, and where to go. */
@@ -123,6 +171,20 @@ async function collect(entry, files) {
     const part = await new Promise((resolve) => { reader.readEntries(resolve, () => resolve([])); });
     if (part.length === 0) return;
     for (const below of part) await collect(below, files);
+  }
+}
+
+/** How far each file of a group is, from the share of the whole that was sent: they go one after the other. */
+function advance(group, share) {
+  let left = share * group.reduce((sum, { file }) => sum + file.size, 0);
+  for (const entry of group) {
+    const { file, row } = entry;
+    const sent = Math.min(file.size, left);
+    left -= sent;
+    entry.arrived = share === 1 || (file.size > 0 && sent === file.size && left > 0);
+    if (entry.arrived) { row.bar.removeAttribute("value"); row.text.textContent = "received"; continue; }
+    row.bar.value = sent;
+    row.text.textContent = sent ? `${mb(sent)} of ${mb(file.size)} MB` : "waiting";
   }
 }
 

@@ -7,7 +7,16 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from contextviz.cli.database import migrate
-from contextviz.cli.importing import address_of, describe, read_here, sessions_of, where_to_look
+from contextviz.cli.importing import (
+    address_of,
+    describe,
+    files_of,
+    findings_of,
+    problems_of,
+    read_here,
+    sessions_of,
+    where_to_look,
+)
 from contextviz.services.ingest import UploadRefused, import_paths
 from contextviz.store.queries import jobs
 
@@ -27,13 +36,14 @@ class Command(BaseCommand):
         except UploadRefused as refused:
             raise CommandError(str(refused), returncode=NOTHING_READ) from refused
         row = read_here(job_id, sys.stderr)
-        for line in jobs.job_log(job_id):
-            self.stderr.write(line.text)
+        for logged in jobs.job_log(job_id):
+            self.stderr.write(logged.text)
         if row.state != "done":
             raise CommandError(row.outcome, returncode=NOTHING_READ)
-        for one in row.result.get("files") or []:
-            if one.get("reason"):
-                self.stdout.write(f"  {one['path']}: {one['reason']}")
+        for line in [*files_of(row), *problems_of(row)]:
+            self.stdout.write(f"  {line}")
         for session in sessions_of(row):
             self.stdout.write(f"{describe(session)}\n    {address_of(session)}")
+            for line in findings_of(session):
+                self.stdout.write(f"    {line}")
         self.stdout.write(f"{row.outcome} {where_to_look()}")

@@ -9,8 +9,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 from django.utils import timezone
 
-from contextviz.cli.addresses import DEFAULT_PORT, AddressRefused, listen, sign_in_url
-from contextviz.cli.database import migrate
+from contextviz.cli.addresses import DEFAULT_PORT, is_loopback, near, sign_in_url
+from contextviz.cli.database import prepare
+from contextviz.cli.listening import open_listener
 from contextviz.cli.running import AlreadyRunning, only_one, record_port
 from contextviz.cli.server import serve, terminated_like_interrupted
 from contextviz.cli.supervisor import WorkerSupervisor
@@ -26,7 +27,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--port", type=int, help=f"the port to listen on (default {DEFAULT_PORT}, or the next free one)"
         )
-        parser.add_argument("--host", default="127.0.0.1", help="a loopback address (default 127.0.0.1)")
+        parser.add_argument(
+            "--host",
+            default="127.0.0.1",
+            help="the address to listen on (default 127.0.0.1); others than loopback need accounts",
+        )
         parser.add_argument("--no-worker", action="store_true", help="do not start a worker; jobs wait for one")
         parser.add_argument("--demo", action="store_true", help="load the demo session first")
 
@@ -38,14 +43,11 @@ class Command(BaseCommand):
             self._point_to(running, options["port"])
 
     def _up(self, options: dict[str, Any]) -> None:
-        try:
-            listener = listen(options["host"], options["port"])
-        except AddressRefused as refusal:
-            raise CommandError(str(refusal)) from refusal
+        listener = open_listener(options["host"], options["port"], self.stdout)
         port: int = listener.getsockname()[1]
         if options["port"] is None and port != DEFAULT_PORT:
             self.stdout.write(f"Port {DEFAULT_PORT} is in use by another program; using {port}.")
-        migrate()
+        prepare()
         record_port(port)
         sweep_incoming(now=timezone.now(), is_sole_server=True)  # what a killed server had half received
         supervisor = None if options["no_worker"] else WorkerSupervisor()
@@ -65,14 +67,15 @@ class Command(BaseCommand):
                 supervisor.stop()
 
     def _serve(self, listener: socket.socket, port: int, host: str) -> None:
-        url = sign_in_url(port, issue_token(now=timezone.now()), host)
+        # A sign-in address is for this machine, whoever else may call.
+        url = sign_in_url(port, issue_token(now=timezone.now()), host if is_loopback(host) else near(host))
         is_empty = sessions.session_count() == 0
         connections.close_all()  # the server's threads open their own
         serve(listener, on_ready=lambda: self._announce(url, is_empty=is_empty))
 
     def _announce(self, url: str, *, is_empty: bool) -> None:
         offer = (
-            "There are no sessions yet: press “Open the demo session” on that page, or run contextviz demo.\n"
+            "There are no sessions yet: press “Open the demo” on that page, or run contextviz demo.\n"
             if is_empty
             else ""
         )

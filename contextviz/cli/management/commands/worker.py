@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from contextviz.cli.database import check
 from contextviz.cli.worker_process import run
 
 
@@ -14,4 +15,5 @@ class Command(BaseCommand):
         parser.add_argument("--concurrency", type=int, default=1, help="jobs at a time; keep 1 on SQLite (default 1)")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        check()
         run(["--concurrency", str(options["concurrency"]), "--loglevel", "INFO"])

@@ -31,8 +31,7 @@ from contextviz.web.pages.budget.rows import (
     repeat_rows,
     tool_rows,
 )
-from contextviz.web.pages.held import first_lines
-from contextviz.web.pages.session.shown import quiet
+from contextviz.web.pages.held import first_lines, title_of, without_secrets
 from contextviz.web.pages.tabs import Tab, session_tabs
 
 Listed = TypeVar("Listed")
@@ -138,7 +137,7 @@ def budget_page(row: SessionRow, table: BudgetTable | None, params: BudgetParams
     rewritten = break_rows(row.id, shown, prices, texts)
     return BudgetPage(
         row=row,
-        title=row.title or row.source_id,
+        title=title_of(row),
         tabs=session_tabs(row, "budget"),
         params=params,
         table=table,
@@ -184,8 +183,8 @@ def _few(rows: list[Listed], params: BudgetParams, name: str, few: int) -> list[
 
 
 def _room(room: Headroom | None, row: SessionRow) -> Headroom | None:
-    """The headroom with the window of this installation's table where the source reports none."""
-    if room is None or room.window is not None:
+    """The headroom with this installation's own window, else the table's, where the source reports none."""
+    if room is None or (room.window is not None and row.window_basis != "table"):
         return room
     return replace(room, window=own.window_here(row.model, largest_prompt=room.peak))
 
@@ -201,9 +200,10 @@ def _treemap(session_id: int, table: BudgetTable, params: BudgetParams) -> Chart
     residual = table.now_residual if is_now else table.carry_residual
     total = (table.headroom.tokens if table.headroom else 0) if is_now else table.prompt_tokens
     found = treemap.branches(table.groups, params.view, params.measure)
-    rows = [
-        (quiet(branch.name), words.tokens(branch.value), words.percent(_ratio(branch.value, total))) for branch in found
-    ]
+    rows = []
+    for branch in found:
+        share = words.percent(_ratio(branch.value, total))
+        rows.append((without_secrets(branch.name), words.tokens(branch.value), share))
     listed = rows[:TWIN_ROWS]
     rest = sum(branch.value for branch in found[TWIN_ROWS:])
     if rest:

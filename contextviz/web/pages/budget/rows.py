@@ -18,8 +18,8 @@ from contextviz.analysis.budget import (
 from contextviz.charts import palette
 from contextviz.events.usage import sum_usage
 from contextviz.tokens.prices import MILLION, PriceTable
+from contextviz.web.pages.held import without_secrets
 from contextviz.web.pages.links import call_url, compaction_url, message_url
-from contextviz.web.pages.session.shown import quiet
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +165,8 @@ def item_rows(
     return [
         ItemRow(
             category=row.category,
-            name=quiet(_name(row)),
-            text=quiet(texts.get(row.position, "")),
+            name=without_secrets(_name(row)),
+            text=without_secrets(texts.get(row.position, "")),
             url=_place(session_id, row.message_index, row.since),
             since=row.since,
             calls=row.calls,
@@ -216,7 +216,7 @@ def _break(session_id: int, row: PrefixBreak, prices: PriceTable, texts: Mapping
         call=row.call,
         url=compaction_url(session_id, row.compaction) if row.compaction else call_url(session_id, row.call),
         name=f"compaction {row.compaction}" if row.kind == "compaction" else NAMES[row.kind],
-        why=quiet(row.why),
+        why=without_secrets(row.why),
         is_folded=is_folded,
         by=row.by,
         share=min((held or 0) / row.prompt, 1.0) if row.prompt else 0.0,
@@ -225,14 +225,14 @@ def _break(session_id: int, row: PrefixBreak, prices: PriceTable, texts: Mapping
         rewritten=row.rewritten,
         cost=None if rate is None else row.rewritten * rate / MILLION,
         gap=row.gap_seconds,
-        item="" if differs is None or is_folded else quiet(texts.get(differs, "")),
+        item="" if differs is None or is_folded else without_secrets(texts.get(differs, "")),
     )
 
 
 def tool_rows(rows: Sequence[ToolTotal]) -> list[ToolRow]:
     """Tools with their bars."""
     largest = max((row.carry for row in rows), default=0) or 1
-    return [ToolRow(replace(row, tool=quiet(row.tool)), row.carry / largest) for row in rows]
+    return [ToolRow(replace(row, tool=without_secrets(row.tool)), row.carry / largest) for row in rows]
 
 
 def file_rows(session_id: int, rows: Sequence[FileTotal]) -> list[FileRow]:
@@ -247,7 +247,7 @@ def repeat_rows(session_id: int, rows: Sequence[Repeat]) -> list[RepeatRow]:
     """Repeated tool uses with links to the first and the last answer."""
     return [
         RepeatRow(
-            replace(row, tool=quiet(row.tool), target=quiet(row.target)),
+            replace(row, tool=without_secrets(row.tool), target=without_secrets(row.target)),
             _place(session_id, row.first_message, row.first_call),
             _place(session_id, row.last_message, row.last_call),
         )

@@ -156,7 +156,9 @@ def call_page(row: SessionRow, number: int, place: Place, start: int) -> CallPag
         number=number,
         tabs=tuple(session_tabs(row, "call")),
         strip=strip_of(read.place, read.table) if is_on_strip else None,
-        readout=readout_of(read.place, read.table, calls.compactions(row.id)) if is_on_strip else None,
+        readout=readout_of(read.place, read.table, calls.compactions(row.id, with_lists=False))
+        if is_on_strip
+        else None,
         links=_links(read),
         composition=composition_table(read.a.composition if read.a else None, read.b.composition),
         window=read.table.window[read.table.calls.index(number)] if is_on_strip else row.window,

@@ -10,6 +10,7 @@ from django.urls import reverse
 from contextviz.analysis.compaction import TokenFact
 from contextviz.events.compaction import Compaction
 from contextviz.store.values import NotFound, SessionRow
+from contextviz.web.pages.boundary_words import producer_name
 from contextviz.web.pages.compaction.ledger import LedgerTable, ledger_table
 from contextviz.web.pages.compaction.parts import (
     DROPPED_SIZE,
@@ -112,6 +113,8 @@ class BoundaryPage:
     strip: StripFacts | None
     # The compaction as read
     compaction: Compaction
+    # Who compacted, "" where that is not said
+    producer: str
     # Boundaries around this one
     jumps: list[Jump]
     # Neighbours, "" at the ends
@@ -188,6 +191,7 @@ def boundary_page(row: SessionRow, found: Sequence[Compaction], number: int, par
         bottom=bottom_tabs(row),
         strip=_strip(row, found, compaction),
         compaction=compaction,
+        producer=producer_name(compaction),
         jumps=_jumps(row.id, found, at),
         previous=compaction_url(row.id, found[at - 1].number) if at else "",
         next=compaction_url(row.id, found[at + 1].number) if at + 1 < len(found) else "",

@@ -10,6 +10,7 @@ from contextviz.events.compaction import Compaction
 from contextviz.services.figures import strip_of
 from contextviz.store.queries.boundaries import snapshots_of_calls
 from contextviz.store.values import SessionRow
+from contextviz.web.pages.boundary_words import producer_name, window_sizes
 from contextviz.web.pages.held import READER, title_of
 from contextviz.web.pages.links import compaction_url
 from contextviz.web.pages.tabs import BottomTab, Tab, bottom_tabs, session_tabs
@@ -108,7 +109,8 @@ def _rows(row: SessionRow, shown: Sequence[Compaction]) -> list[ListedCompaction
     summaries = READER.beginnings([one.summary for one in shown if one.summary is not None], chars=SUMMARY_CHARS)
     rows = []
     for one in shown:
-        before, after, basis = _tokens(one, reported)
+        before, after = window_sizes(one, reported)
+        basis = "unknown" if before is None and after is None else "reported"
         first = windows.get(one.before_call) if one.before_call is not None else None
         second = windows.get(one.after_call) if one.after_call is not None else None
         follows = first is not None and second is not None and second.previous == first.index
@@ -119,7 +121,7 @@ def _rows(row: SessionRow, shown: Sequence[Compaction]) -> list[ListedCompaction
                 f"c-{one.number}", one.number, compaction_url(row.id, one.number), one.kind,
                 before, after, basis, delta,
                 delta / before if delta is not None and before else None,
-                one.trigger or "", one.producer or "", one.agent or "", one.at, one.duration_seconds,
+                one.trigger or "", producer_name(one), one.agent or "", one.at, one.duration_seconds,
                 first.item_count if first else None, second.item_count if second else None,
                 second.kept_items if second is not None and follows else None,
                 one_line(text.text, SUMMARY_LINE) if text else "",
@@ -127,19 +129,6 @@ def _rows(row: SessionRow, shown: Sequence[Compaction]) -> list[ListedCompaction
             )
         )  # fmt: skip
     return rows
-
-
-def _tokens(one: Compaction, reported: dict[int, int | None]) -> tuple[int | None, int | None, str]:
-    """What the provider reported for the calls on both sides, else the client's own numbers."""
-    before = None if one.before_call is None else reported.get(one.before_call + 1)
-    after = None if one.after_call is None else reported.get(one.after_call + 1)
-    if before is not None and after is not None:
-        return before, after, "reported"
-    if one.tokens_before is not None and one.tokens_after is not None:
-        return one.tokens_before, one.tokens_after, "reported"
-    before = before if before is not None else one.tokens_before
-    after = after if after is not None else one.tokens_after
-    return before, after, "unknown" if before is None and after is None else "reported"
 
 
 def _note(one: Compaction) -> str:

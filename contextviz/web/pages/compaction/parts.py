@@ -28,7 +28,7 @@ class BeforeRow:
 
     # The category's key, for the swatch
     category: str
-    # Its name, with the fate where a category is on two rows
+    # Its name
     name: str
     # How many items
     items: int
@@ -101,12 +101,10 @@ def before_rows(view: BoundaryView, compaction: Compaction, before: Window | Non
 
 def _before_rows(counted: Sequence[tuple[str, str, int, int]]) -> list[BeforeRow]:
     largest = max((tokens for *_, tokens in counted), default=0) or 1
-    names = [row[0] for row in counted]
     return [
         BeforeRow(
             key,
-            category(key).name + (f", {fate}" if names.count(key) > 1 else ""),
-            items, tokens, round(tokens / largest * 100, 1), fate, MARKS.get(fate, ""),
+            category(key).name, items, tokens, round(tokens / largest * 100, 1), fate, MARKS.get(fate, ""),
         )
         for key, fate, items, tokens in counted
     ]  # fmt: skip
@@ -168,7 +166,7 @@ def account_rows(accounting: Accounting | None) -> list[AccountRow]:
         return []
     return [
         AccountRow("Before", accounting.before, is_change=False),
-        AccountRow("Dropped", -accounting.dropped, is_change=True),
+        AccountRow("Left the window", -accounting.dropped, is_change=True),
         AccountRow("New", accounting.new, is_change=True),
         AccountRow("Residual, signed", accounting.residual, is_change=True),
         AccountRow("After", accounting.after, is_change=False),

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from contextviz.analysis.summary_graph import BandItem, GraphNode, SummaryGraph
 from contextviz.events.compaction import Compaction
 from contextviz.store.queries import calls, messages
-from contextviz.store.values import SessionRow
 
 MOST_BUCKETS = 240
 
@@ -45,12 +44,12 @@ class GraphReading:
     is_checked: bool
 
 
-def outline(row: SessionRow) -> GraphReading:
+def outline(session_id: int, message_count: int) -> GraphReading:
     """The rolling graph by the places of the compactions, messages not read: a summary stands for what is before the
     first message that its compaction kept. Node ids are those of analysis.summary_graph. Two queries."""
-    own = [one for one in calls.compactions(row.id) if one.agent is None and one.on_active_path]
-    kept = messages.indexes_of_entries(row.id, [one.first_kept for one in own if one.first_kept])
-    count = max(row.message_count, 1)
+    own = [one for one in calls.compactions(session_id, with_lists=False) if one.agent is None and one.on_active_path]
+    kept = messages.indexes_of_entries(session_id, [one.first_kept for one in own if one.first_kept])
+    count = max(message_count, 1)
     nodes: list[GraphNode] = []
     edges: list[tuple[str, str]] = []
     end, begin = 0, 0
@@ -70,7 +69,7 @@ def outline(row: SessionRow) -> GraphReading:
     if latest is not None:
         nodes[-1] = replace(latest, in_context=True)
         band.insert(0, BandItem("summary", latest.id, latest.x, latest.width, 0, latest.tokens))
-    found = SummaryGraph("rolling", nodes, edges, band, [], 0, row.message_count)
+    found = SummaryGraph("rolling", nodes, edges, band, [], 0, message_count)
     return GraphReading(found, _flat(end / count), "rolling", {}, is_checked=False)
 
 

@@ -22,8 +22,13 @@ def read_graph(row: SessionRow) -> GraphReading | None:
     if not row.node_count and not row.compaction_count:
         return None
     if not row.node_count and row.message_count > MOST_MESSAGES:
-        return outline(row)
+        return _outlined(row.id, row.revision, row.updated_at, row.message_count)
     return _read(row.id, row.revision, row.updated_at, bool(row.node_count))
+
+
+@lru_cache(maxsize=KEPT)
+def _outlined(session_id: int, revision: int, updated_at: datetime, message_count: int) -> GraphReading:
+    return outline(session_id, message_count)
 
 
 @lru_cache(maxsize=KEPT)

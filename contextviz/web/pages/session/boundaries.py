@@ -12,6 +12,7 @@ from contextviz.analysis.strip import StripTable
 from contextviz.analysis.transcript import one_line
 from contextviz.charts import words
 from contextviz.events.compaction import Compaction
+from contextviz.web.pages.boundary_words import producer_name, window_sizes
 from contextviz.web.pages.session.place import Place
 from contextviz.web.pages.session.shown import beginning, joined, quiet
 from contextviz.web.templatetags.masked import masked
@@ -32,7 +33,7 @@ class CompactionRow:
     url: str
     # "" for a summary, trim for what only dropped, failed
     kind: str
-    # Window tokens before and after: the client's own, else the reported prompts of the calls around it
+    # Window tokens before and after, as every page of the compaction says them
     before: int | None
     after: int | None
     # after − before, and its share of before, negative when it shrank
@@ -57,7 +58,7 @@ class Surroundings:
 
     # The window in tokens, None where it is not known
     window: int | None
-    # Reported prompts by call number: the sizes around a compaction for which the client writes none
+    # Reported prompts by call number
     reported: Mapping[int, int]
 
 
@@ -71,12 +72,7 @@ def surroundings(table: StripTable, window: int | None) -> Surroundings:
 
 def compaction_row(one: Compaction, place: Place, around: Surroundings, texts: Mapping[bytes, bytes]) -> CompactionRow:
     """A compaction's row; `texts` holds the beginning of its summary."""
-    before, after = one.tokens_before, one.tokens_after
-    is_by_calls = before is None and after is None
-    if is_by_calls:
-        before = around.reported.get((one.before_call if one.before_call is not None else -2) + 1)
-        after = around.reported.get((one.after_call if one.after_call is not None else -2) + 1)
-        is_by_calls = before is not None or after is not None
+    before, after = window_sizes(one, around.reported)
     delta = None if before is None or after is None else after - before
     a = None if one.before_call is None else one.before_call + 1
     b = None if one.after_call is None else one.after_call + 1
@@ -90,7 +86,7 @@ def compaction_row(one: Compaction, place: Place, around: Surroundings, texts: M
         after=after,
         delta=delta,
         share=delta / before if delta is not None and before else None,
-        facts=joined([_facts(one, around.window), "sizes by the calls around it" if is_by_calls else ""]),
+        facts=_facts(one, before, around.window),
         summary=_summary(one, texts),
         ab_url=place.url(anchor=f"c-{one.number}", a=a, b=b, call=b, after=None, before=None, message=None)
         if between
@@ -99,14 +95,14 @@ def compaction_row(one: Compaction, place: Place, around: Surroundings, texts: M
     )
 
 
-def _facts(one: Compaction, window: int | None) -> str:
+def _facts(one: Compaction, before: int | None, window: int | None) -> str:
     trigger = one.trigger or "trigger not recorded"
-    if window and one.tokens_before and one.trigger:
-        trigger = f"{one.trigger} at {words.percent(one.tokens_before / window)}"
+    if window and before and one.trigger:
+        trigger = f"{one.trigger} at {words.percent(before / window)}"
     kind = one.kind if one.kind != "summary" else ""
     lasted = words.duration(one.duration_seconds) if one.duration_seconds is not None else ""
     past = "" if one.on_active_path else "on a branch that was left"
-    return joined([kind, trigger, lasted, f"by {one.producer}" if one.producer else "", past, one.problem or ""])
+    return joined([kind, trigger, lasted, f"by {producer_name(one)}" if one.producer else "", past, one.problem or ""])
 
 
 def _summary(one: Compaction, texts: Mapping[bytes, bytes]) -> SafeString:

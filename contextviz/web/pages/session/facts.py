@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.urls import reverse
 
 from contextviz.charts import words
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import LineCounts
+from contextviz.services.accounts.people import has_others
+from contextviz.services.accounts.privacy import may_decide
 from contextviz.store.queries import calls, sessions
 from contextviz.store.values import SessionDetail, SessionRow, SourceRow
+from contextviz.store.viewing import current_viewer
 from contextviz.web.pages.session.place import Place
 
 SHOWN_PROBLEMS = 6
@@ -64,6 +68,19 @@ class AgentLink:
 
 
 @dataclass(frozen=True, slots=True)
+class Sharing:
+    """Who sees the session, and what the reader may decide about that."""
+
+    # A sentence, "" where there is nobody else
+    text: str
+    is_private: bool
+    is_kept: bool
+    # Where to post; "" where the reader may not, or there is nothing to decide
+    privacy_url: str
+    keep_url: str
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Everything below the inspector's items."""
 
@@ -79,10 +96,12 @@ class Facts:
     problems_url: str
     # "99.97 % of 1,204 lines read", "" where lines mean nothing
     coverage: str
+    # Who sees it
+    sharing: Sharing
 
 
 def facts_of(detail: SessionDetail, place: Place) -> Facts:
-    """The facts of a session. Three queries."""
+    """The facts of a session. Four queries."""
     row, transcript = detail.row, detail.transcript
     problems = calls.problems(row.id, limit=SHOWN_PROBLEMS) if row.problem_count else []
     lines = [*_own(row), *_files(sessions.sources(row.id)), *_relations(row)]
@@ -99,7 +118,20 @@ def facts_of(detail: SessionDetail, place: Place) -> Facts:
     return Facts(
         tuple(lines), tuple(agents), max(0, len(transcript.subagents) - SHOWN_AGENTS),
         tuple(problem_row(one) for one in problems), row.problem_count, reverse("problems", args=[row.id]),
-        coverage_words(transcript.lines),
+        coverage_words(transcript.lines), _sharing(row),
+    )  # fmt: skip
+
+
+def _sharing(row: SessionRow) -> Sharing:
+    viewer = current_viewer()
+    is_alone = viewer.user_id is None or not has_others(viewer.user_id)
+    text = "Only its owner and admins see it." if row.is_private else "Everybody here sees it."
+    may = may_decide(row)
+    has_limit = bool(settings.RETENTION_DAYS or settings.RETENTION_BYTES)
+    return Sharing(
+        "" if is_alone and not row.is_private else text, row.is_private, row.is_kept,
+        reverse("session_privacy", args=[row.id]) if may and (row.is_private or not is_alone) else "",
+        reverse("session_keep", args=[row.id]) if may and (row.is_kept or has_limit) else "",
     )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ class Fresh:
 def fresh(session_id: int, place: Place, *, is_following: bool) -> Fresh:
     """What came after message `place.after`; raises NotFound."""
     row = sessions.get_session(session_id)
-    compactions = calls.compactions(session_id)
+    compactions = calls.compactions(session_id, with_lists=False)
     after = -1 if place.after is None else place.after
     page = messages.messages(
         session_id, after=after if after >= 0 else None, limit=PAGE_MESSAGES, agent=place.agent, only_agent=True

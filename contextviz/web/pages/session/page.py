@@ -47,6 +47,9 @@ class Readout:
     # The number of the last call, and the window in tokens
     last: int
     window: int | None
+    # B's place among the calls of a sub-agent's window, and how many those are; None for the main chain
+    place: int | None
+    count: int | None
     # B − A
     change: int | None
     # "across compaction 2", with its address
@@ -105,6 +108,8 @@ class SessionPage:
     compactions: tuple[CompactionRow, ...]
     compaction_count: int
     compactions_url: str
+    # Where its topics are, "" without any
+    topics_url: str
     facts: Facts
     # The sub-agent shown, "" for the main chain
     agent: str
@@ -120,11 +125,11 @@ class SessionPage:
 
 def session_page(session_id: int, place: Place) -> SessionPage:
     """The page at `place`; raises NotFound. The number of queries does not follow the session's size."""
-    detail = sessions.session_detail(session_id, with_times=False)
+    detail = sessions.session_detail(session_id, with_lists=False)
     row = detail.row
     place = _in_its_window(place)
     table = figures.strip_of(session_id, place.agent)
-    compactions = calls.compactions(session_id)
+    compactions = calls.compactions(session_id, with_lists=False)
     a, b, moved = settled(place, table)
     stand = replace(place, a=a, b=b)
     shown_inspector = inspector(stand, table)
@@ -147,6 +152,7 @@ def session_page(session_id: int, place: Place) -> SessionPage:
         compactions=_compactions(own[-SHOWN_COMPACTIONS:], place, around),
         compaction_count=len(own),
         compactions_url=reverse("compactions", args=[row.id]),
+        topics_url=reverse("topic_map", args=[row.id]) if row.topic_count else "",
         facts=facts_of(detail, place),
         agent=_agent_name(detail, place.agent),
         notices=(*place.notices, *moved),
@@ -154,6 +160,20 @@ def session_page(session_id: int, place: Place) -> SessionPage:
         fresh_url=reverse("session_fresh", args=[row.id]),
         live_url=reverse("session_live", args=[row.id]),
         revision=row.revision,
+    )
+
+
+def transcript_part(session_id: int, place: Place) -> TranscriptPage:
+    """The transcript at `place` alone, for a page that reads on; raises NotFound. Ten queries at most."""
+    row = sessions.get_session(session_id)
+    place = _in_its_window(place)
+    table = figures.strip_of(session_id, place.agent)
+    window = next((value for value in reversed(table.window) if value is not None), row.window)
+    return transcript_page(
+        place,
+        calls.compactions(session_id, with_lists=False),
+        total=row.message_count,
+        around=surroundings(table, window),
     )
 
 
@@ -223,6 +243,8 @@ def readout_of(place: Place, table: StripTable, compactions: Sequence[Compaction
         b,
         table.calls[-1],
         table.window[table.calls.index(place.b)] if place.b is not None else None,
+        table.calls.index(place.b) + 1 if place.b is not None and place.agent is not None else None,
+        len(table.calls) if place.agent is not None else None,
         (b.tokens or 0) - (a.tokens or 0) if both and a and b else None,
         f"across compaction {number}" if number else "",
         reverse("compaction", args=[place.session_id, number]) if number else "",

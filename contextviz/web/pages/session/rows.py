@@ -32,6 +32,8 @@ FOLDED = {"thinking": "Thinking", "injected": "Injected", "system": "System prom
           "summary": "Summary"}  # fmt: skip
 CATEGORIES = {"thinking": "thinking", "injected": "memory", "system": "system", "tools": "tools",
               "summary": "summary", "tool_call": "call", "tool_result": "result"}  # fmt: skip
+# Tools that start a sub-agent, as the agents that we read call them.
+SPAWNS = frozenset({"Task", "Agent", "task", "spawn_agent", "sessions_spawn"})
 Place = tuple[int, int]
 
 
@@ -51,7 +53,7 @@ class Row:
     # The DOM id: m-<message> for a message's first row, else m-<message>-<block>
     id: str
     form: str
-    # Which rows the keys J, x and c stop at: user, error, or nothing
+    # Which keys stop at the row, with blanks between: user (J), error (x), subagent (u), or nothing
     kind: str
     # The category of its swatch
     category: str
@@ -162,9 +164,10 @@ class Maker:
             facts = joined([*self._facts(result), _lasted(message, result.message)])
             own += result.block.text.estimated_tokens
             is_error = result.block.is_error
+        kinds = " ".join(kind for kind, is_it in (("error", is_error), ("subagent", tool in SPAWNS)) if is_it)
         diff, change = diff_of(arguments, most_lines=max(2, min(12, self.level // 100)))
         return Row(
-            row_id, "tool", "error" if is_error else "", "call", tool, not message.on_active_path, own,
+            row_id, "tool", kinds, "call", tool, not message.on_active_path, own,
             self._shown(message, at, block, min(self.level, FOLDED_CHARS)), line=line,
             facts=joined([change, facts]), output=output, is_error=is_error, diff=diff,
             output_id=f"m-{result.message.index}" if result and result.place[1] == 0 else "",

@@ -35,6 +35,9 @@ class TranscriptPage:
     # Where the page before and the page after are, "" at the ends
     earlier: str
     later: str
+    # Where the first page and the last page are, "" on them
+    first_url: str
+    last_url: str
     # The index of the last message shown, -1 where there is none: what following goes on from
     last: int
     # Whether the page ends at the session's end, so that new messages belong after it
@@ -60,6 +63,8 @@ def transcript_page(
         found,
         bare.url(before=before) if before is not None else "",
         bare.url(after=after) if after is not None else "",
+        bare.url(after=-1) if before is not None else "",
+        bare.url(before=END) if after is not None else "",
         listed[-1].index if listed else -1,
         after is None,
         len(listed),
@@ -90,7 +95,7 @@ def _bounded(page: MessagePage, place: Place) -> tuple[list[Message], int | None
     listed, before, after = page.messages, page.before, page.after
     jumps = place.call is not None or place.message is not None or (place.b is not None and place.before is None)
     backwards = place.after is None and not jumps
-    if backwards and place.before is None:
+    if backwards and (place.before is None or place.before >= END):
         after = None
     ordered = list(reversed(listed)) if backwards else listed
     kept: list[Message] = []

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.safestring import SafeString
 
 from contextviz.analysis.topics import Finding, Lane, TopicTable, swim_lanes
 from contextviz.charts import topics as charts
@@ -16,7 +17,8 @@ from contextviz.charts.words import counted
 from contextviz.events.text import TextRef
 from contextviz.events.topic import Topic, TopicEvent
 from contextviz.store.values import SessionRow
-from contextviz.web.pages.held import open_text, title_of
+from contextviz.web.markdown import note
+from contextviz.web.pages.held import open_text, title_of, without_secrets
 from contextviz.web.pages.tabs import Tab, session_tabs
 from contextviz.web.pages.topics.lanes import LaneTable, lane_table
 
@@ -72,8 +74,8 @@ class EventRow:
 class Note:
     """STATUS.md or THREAD.md of a topic."""
 
-    # Its text, None where there is no such file
-    text: str | None
+    # Its Markdown as safe HTML with secrets left out, None where there is no such file
+    html: SafeString | None
     # Whether only its beginning is here
     is_cut: bool
 
@@ -268,4 +270,5 @@ def _days(rows: list[EventRow]) -> list[EventRow]:
 
 
 def _note(ref: TextRef | None) -> Note:
-    return Note(None, False) if ref is None else Note(*open_text(ref, chars=NOTE_CHARS))
+    text, is_cut = open_text(ref, chars=NOTE_CHARS) if ref is not None else (None, False)
+    return Note(note(without_secrets(text)) if text else None, is_cut)

@@ -5,17 +5,17 @@ Detection (sources.registry) has the last word when a file is read; this only tu
 
 from __future__ import annotations
 
+from contextviz.sources.unpack import packing_of
+from contextviz.store.artifacts import HEAD_BYTES
+
 _KINDS = (
     (b"\x89PNG", "a PNG picture"),
     (b"\xff\xd8\xff", "a JPEG picture"),
     (b"GIF8", "a GIF picture"),
     (b"%PDF", "a PDF document"),
-    (b"PK\x03\x04", "a ZIP archive (unpack it first)"),
-    (b"\x1f\x8b", "a gzip archive (unpack it first)"),
     (b"BZh", "a bzip2 archive (unpack it first)"),
     (b"\xfd7zXZ", "an xz archive (unpack it first)"),
     (b"7z\xbc\xaf", "a 7-Zip archive (unpack it first)"),
-    (b"\x28\xb5\x2f\xfd", "a zstd archive (unpack it first)"),
     (b"\x7fELF", "a program"),
     (b"MZ", "a program"),
     (b"\xca\xfe\xba\xbe", "a program"),
@@ -26,8 +26,8 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _SQLITE = b"SQLite format 3\x00"
 _PAGES = (b"<!doctype html", b"<html", b"<?xml", b"<svg")
 READABLE = (
-    "contextviz reads transcripts of OpenClaw, pi, Claude Code and Codex (.jsonl), "
-    "lossless-claw stores (lcm.db) and conversation maps (.json)."
+    "contextviz reads transcripts of OpenClaw, pi, Claude Code, Codex, OpenVole, Gemini CLI, OpenCode and others, "
+    "request logs, OTLP files, lossless-claw and flowctx stores and conversation maps, also in zip, tar, gz and zst."
 )
 
 
@@ -38,7 +38,7 @@ def refusal_of(name: str, head: bytes) -> str | None:
 
 
 def _kind_of(head: bytes) -> str | None:
-    if head.startswith(_SQLITE) or head.startswith(_UTF16):
+    if head.startswith(_SQLITE) or head.startswith(_UTF16) or packing_of(head) is not None:
         return None
     for magic, what in _KINDS:
         if head.startswith(magic):
@@ -52,8 +52,8 @@ def _kind_of(head: bytes) -> str | None:
 def _is_binary(head: bytes) -> bool:
     # Transcripts may hold NUL padding after a power cut, and UTF-16 without a mark is every other byte NUL; but then
     # the rest is text.
-    sample = head[:4096].replace(b"\x00", b"")
+    sample = head.replace(b"\x00", b"")[:4096]
     if not sample:
-        return True
+        return len(head) < HEAD_BYTES  # nothing but padding in the whole file; in a longer one text may follow
     controls = sum(byte < 9 or 13 < byte < 32 for byte in sample)
     return controls / len(sample) > 0.05

@@ -1,0 +1,107 @@
+"""Answers: one object, one page of a list, a queued job. None is larger than about 1 MB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TypeVar
+from uuid import UUID
+
+import orjson
+from django.db import transaction
+from django.http import HttpResponse
+from ninja import Schema
+
+from contextviz import tasks
+from contextviz.api.shapes import JobOpened, Text, Tokens
+from contextviz.events.text import TextRef
+from contextviz.store.texts import OpenText, TextReader
+
+MOST_BYTES = 900_000
+MOST_TEXT_BYTES = 700_000  # of bodies as JSON; the rest of MOST_BYTES is for what is around them
+MOST_TEXT_CHARS = 100_000  # of one body: six bytes each at worst, so that one always fits
+JSON_TYPE = "application/json"
+READER = TextReader()
+Row = TypeVar("Row")
+
+
+class Bodies:
+    """The words of the texts of one reply, as far as they fit; none where they were not asked for."""
+
+    def __init__(self, refs: Iterable[TextRef], *, wanted: bool) -> None:
+        self._is_wanted = wanted
+        self._left = MOST_TEXT_BYTES
+        self._held: dict[bytes, OpenText] = {}
+        self.is_spent = False
+        if wanted:
+            self._held = READER.beginnings(_first(refs), chars=MOST_TEXT_CHARS)
+
+    def text(self, ref: TextRef, tokens: int | None = None) -> Text:
+        """A text with its body where that was asked for and still fits; `tokens` where they are not the text's own."""
+        estimated = Tokens.of(ref.estimated_tokens if tokens is None else tokens, "estimated")
+        text = Text(sha256=ref.sha256, chars=ref.chars, bytes=ref.size, tokens=estimated)
+        if not self._is_wanted:
+            return text
+        opened = self._held.get(ref.digest)
+        size = len(orjson.dumps(opened.text)) if opened else 0
+        if opened is None or size > self._left:
+            self.is_spent = True
+            text.is_cut = True
+            return text
+        self._left -= size
+        text.body, text.is_cut = opened.text, opened.is_cut
+        return text
+
+    def find(self, ref: TextRef | None) -> Text | None:
+        """The same where there may be no text."""
+        return None if ref is None else self.text(ref)
+
+
+def _first(refs: Iterable[TextRef]) -> list[TextRef]:
+    """Texts in order until more bytes are wanted than a reply may have."""
+    taken, size = [], 0
+    for ref in refs:
+        taken.append(ref)
+        size += min(ref.size, MOST_TEXT_CHARS)
+        if size > MOST_TEXT_BYTES:
+            break
+    return taken
+
+
+def one(reply: Schema, *, status: int = 200) -> HttpResponse:
+    """One object."""
+    return HttpResponse(reply.model_dump_json(), status=status, content_type=JSON_TYPE)
+
+
+def page(
+    rows: Sequence[Row],
+    *,
+    limit: int,
+    build: Callable[[Row], Schema],
+    cursor: Callable[[Row], str],
+    bodies: Bodies | None = None,
+) -> HttpResponse:
+    """One page of `rows`, of which there is one more than `limit` where the list goes on. The page ends early where
+    the reply would become too large; its cursor then stands at the last item that is in it."""
+    parts: list[bytes] = []
+    size = 0
+    for place, row in enumerate(rows[:limit]):
+        item = build(row).model_dump_json().encode("utf-8")
+        size += len(item)
+        if parts and (size > MOST_BYTES or (bodies is not None and bodies.is_spent)):
+            return _page(parts, cursor(rows[place - 1]))
+        parts.append(item)
+    return _page(parts, cursor(rows[limit - 1]) if len(rows) > limit else None)
+
+
+def _page(parts: list[bytes], following: str | None) -> HttpResponse:
+    body = b'{"items":[' + b",".join(parts) + b'],"next":' + orjson.dumps(following) + b"}"
+    return HttpResponse(body, content_type=JSON_TYPE)
+
+
+def job_opened(job_id: UUID) -> HttpResponse:
+    """A job that a worker is told of once its row is committed."""
+    transaction.on_commit(partial(tasks.enqueue, job_id), robust=True)
+    response = one(JobOpened(job=str(job_id)), status=202)
+    response["Location"] = f"/api/v1/jobs/{job_id}"
+    return response

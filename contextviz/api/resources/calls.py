@@ -1,0 +1,80 @@
+"""Model calls and what each was given."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Router
+
+from contextviz.api import cursors
+from contextviz.api.access import session_read
+from contextviz.api.params import USUAL_ITEMS, Cursor, Limit, Number, SessionId, WithText, reading
+from contextviz.api.replies import Bodies, one, page
+from contextviz.api.schemas.calls import Call, CallSnapshot, Item, Snapshot, call_of, item_of, snapshot_of, window_of
+from contextviz.api.shapes import PageOf
+from contextviz.services.figures import composition_of
+from contextviz.store.queries import calls, snapshots
+from contextviz.store.values import NotFound
+
+router = Router(tags=["calls"])
+
+
+@router.get("/sessions/{session_id}/calls", **reading(PageOf[Call]))
+def list_calls(
+    request: HttpRequest, session_id: SessionId, limit: Limit = USUAL_ITEMS, cursor: Cursor = None
+) -> HttpResponse:
+    """The session's model calls, sub-agents' included, in the order they were made."""
+    start = cursors.read_index("calls", cursor)
+    session_read(request, session_id)
+    found = calls.calls(session_id, start=start, stop=start + limit + 1)
+    return page(found, limit=limit, build=call_of, cursor=lambda call: cursors.write("calls", call.index))
+
+
+@router.get("/sessions/{session_id}/calls/{number}", **reading(Call))
+def get_call(request: HttpRequest, session_id: SessionId, number: Number) -> HttpResponse:
+    """One call by the number that the pages show."""
+    session_read(request, session_id)
+    return one(call_of(calls.get_call(session_id, number - 1)))
+
+
+@router.get("/sessions/{session_id}/calls/{number}/snapshot", **reading(CallSnapshot))
+def get_call_snapshot(request: HttpRequest, session_id: SessionId, number: Number) -> HttpResponse:
+    """What a call's window was made of: tokens by category, and the signed rest to the reported prompt."""
+    session_read(request, session_id)
+    composition = composition_of(session_id, number - 1)
+    return one(window_of(composition, snapshots.find_of_call(session_id, number - 1)))
+
+
+@router.get("/sessions/{session_id}/calls/{number}/snapshot/items", **reading(PageOf[Item]))
+def list_call_items(
+    request: HttpRequest,
+    session_id: SessionId,
+    number: Number,
+    text: WithText = False,
+    limit: Limit = USUAL_ITEMS,
+    cursor: Cursor = None,
+) -> HttpResponse:
+    """Exactly what a call was given, item by item, in order."""
+    start = cursors.read_index("items", cursor)
+    session_read(request, session_id)
+    window = snapshots.window_of_call(session_id, number - 1, start=start, stop=start + limit + 1)
+    if window is None:
+        raise NotFound(f"The window of call {number} of session {session_id} is not known, or there is no such call.")
+    bodies = Bodies((one.item.text for one in window.items[:limit]), wanted=text)
+    return page(
+        window.items,
+        limit=limit,
+        build=lambda item: item_of(item, bodies),
+        cursor=lambda item: cursors.write("items", item.place),
+        bodies=bodies,
+    )
+
+
+@router.get("/sessions/{session_id}/snapshots", **reading(PageOf[Snapshot]))
+def list_snapshots(
+    request: HttpRequest, session_id: SessionId, limit: Limit = USUAL_ITEMS, cursor: Cursor = None
+) -> HttpResponse:
+    """The windows of the session's calls without their items, in order."""
+    start = cursors.read_index("snapshots", cursor)
+    session_read(request, session_id)
+    found = snapshots.snapshots(session_id, start=start, stop=start + limit + 1)
+    return page(found, limit=limit, build=snapshot_of, cursor=lambda row: cursors.write("snapshots", row.index))

@@ -1,0 +1,123 @@
+"""Compactions, and what each took away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Router
+
+from contextviz.analysis.difference import WindowDifference, difference
+from contextviz.api import cursors
+from contextviz.api.access import session_read
+from contextviz.api.params import USUAL_ITEMS, Cursor, Limit, Number, SessionId, WithText, reading
+from contextviz.api.replies import Bodies, one, page
+from contextviz.api.schemas.compactions import (
+    FATES,
+    ChangedItem,
+    Compaction,
+    CompactionDetail,
+    Near,
+    changed_of,
+    compaction_of,
+    detail_of,
+)
+from contextviz.api.shapes import PageOf
+from contextviz.events.compaction import Compaction as CompactionEvent
+from contextviz.events.snapshot import ContextItem
+from contextviz.store.queries import boundaries, calls, snapshots
+from contextviz.store.values import NotFound
+
+router = Router(tags=["compactions"])
+
+
+class FateName(StrEnum):
+    """What became of an item."""
+
+    DROPPED = "dropped"
+    KEPT = "kept"
+    NEW = "new"
+
+
+@router.get("/sessions/{session_id}/compactions", **reading(PageOf[Compaction]))
+def list_compactions(
+    request: HttpRequest,
+    session_id: SessionId,
+    text: WithText = False,
+    limit: Limit = USUAL_ITEMS,
+    cursor: Cursor = None,
+) -> HttpResponse:
+    """The session's compactions in order, with their summaries' texts where asked for."""
+    start = cursors.read_index("compactions", cursor)
+    session_read(request, session_id)
+    found = list(enumerate(calls.compactions(session_id, start=start, stop=start + limit + 1), start=start))
+    bodies = Bodies((event.summary for _, event in found[:limit] if event.summary), wanted=text)
+    near = _near(session_id, [event for _, event in found[:limit]])
+    return page(
+        found,
+        limit=limit,
+        build=lambda pair: compaction_of(pair[1], bodies, near),
+        cursor=lambda pair: cursors.write("compactions", pair[0]),
+        bodies=bodies,
+    )
+
+
+@router.get("/sessions/{session_id}/compactions/{number}", **reading(CompactionDetail))
+def get_compaction(request: HttpRequest, session_id: SessionId, number: Number, text: WithText = False) -> HttpResponse:
+    """One compaction, and how much it dropped, kept and added by category."""
+    session_read(request, session_id)
+    event = calls.get_compaction(session_id, number)
+    bodies = Bodies([event.summary] if event.summary else [], wanted=text)
+    found, note = _difference(session_id, event)
+    return one(detail_of(event, bodies, _near(session_id, [event]), found, note))
+
+
+@router.get("/sessions/{session_id}/compactions/{number}/items", **reading(PageOf[ChangedItem]))
+def list_compaction_items(
+    request: HttpRequest,
+    session_id: SessionId,
+    number: Number,
+    fate: FateName = FateName.DROPPED,
+    text: WithText = False,
+    limit: Limit = USUAL_ITEMS,
+    cursor: Cursor = None,
+) -> HttpResponse:
+    """The items that a compaction dropped (or kept, or that are new after it), in their order."""
+    kind = f"compaction {fate.value}"
+    start = cursors.read_index(kind, cursor)
+    session_read(request, session_id)
+    found, note = _difference(session_id, calls.get_compaction(session_id, number))
+    if found is None:
+        raise NotFound(note or "")
+    chosen = [change for change in found.changes if FATES[change.kind] == fate.value]
+    rows = list(enumerate(chosen[start : start + limit + 1], start=start))
+    bodies = Bodies((change.item.text for _, change in rows[:limit]), wanted=text)
+    return page(
+        rows,
+        limit=limit,
+        build=lambda pair: changed_of(pair[1], bodies),
+        cursor=lambda pair: cursors.write(kind, pair[0]),
+        bodies=bodies,
+    )
+
+
+def _difference(session_id: int, event: CompactionEvent) -> tuple[WindowDifference | None, str | None]:
+    """What became of the window's items; else why that cannot be told. Ten queries, whatever the session's length."""
+    before, after = _window(session_id, event.before_call), _window(session_id, event.after_call)
+    if before is None:
+        return None, f"The window right before compaction {event.number} is not known, so what left cannot be told."
+    if after is None:
+        return None, f"The window right after compaction {event.number} is not known, so what stayed cannot be told."
+    return difference(before, after), None
+
+
+def _window(session_id: int, call_index: int | None) -> Sequence[ContextItem] | None:
+    found = None if call_index is None else snapshots.window_of_call(session_id, call_index)
+    return None if found is None else [one.item for one in found.items]
+
+
+def _near(session_id: int, events: Sequence[CompactionEvent]) -> Near:
+    """The calls and snapshots on both sides of some compactions, by call index. Two queries."""
+    indexes = {index for event in events for index in (event.before_call, event.after_call) if index is not None}
+    return calls.calls_at(session_id, indexes), boundaries.snapshots_of_calls(session_id, indexes)

@@ -1,0 +1,73 @@
+"""Messages, and what could not be read."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Router
+
+from contextviz.api import cursors
+from contextviz.api.access import session_read
+from contextviz.api.params import USUAL_ITEMS, Cursor, Index, Limit, SessionId, WithText, Words, reading
+from contextviz.api.replies import Bodies, one, page
+from contextviz.api.schemas.messages import MOST_BLOCKS, Message, Problem, message_of, problem_of
+from contextviz.api.shapes import PageOf
+from contextviz.store.queries import calls, messages
+
+router = Router(tags=["messages"])
+MAIN_CHAIN = "main"
+
+
+@router.get("/sessions/{session_id}/messages", **reading(PageOf[Message]))
+def list_messages(
+    request: HttpRequest,
+    session_id: SessionId,
+    agent: Words = "",
+    text: WithText = False,
+    limit: Limit = USUAL_ITEMS,
+    cursor: Cursor = None,
+) -> HttpResponse:
+    """The session's messages, all branches, in the order they are shown. `agent` keeps those of one sub-agent by its
+    id, or of the main chain (`main`)."""
+    start = cursors.read_index("messages", cursor)
+    session_read(request, session_id)
+    found = messages.messages(
+        session_id,
+        after=start - 1,
+        limit=limit + 1,
+        agent=None if agent == MAIN_CHAIN else agent,
+        only_agent=bool(agent),
+    ).messages
+    refs = (block.text for message in found[:limit] for block in message.blocks[:MOST_BLOCKS])
+    bodies = Bodies(refs, wanted=text)
+    return page(
+        found,
+        limit=limit,
+        build=lambda message: message_of(message, bodies),
+        cursor=lambda message: cursors.write("messages", message.index),
+        bodies=bodies,
+    )
+
+
+@router.get("/sessions/{session_id}/messages/{index}", **reading(Message))
+def get_message(request: HttpRequest, session_id: SessionId, index: Index, text: WithText = False) -> HttpResponse:
+    """One message by its index."""
+    session_read(request, session_id)
+    found = messages.get_message(session_id, index)
+    bodies = Bodies((block.text for block in found.blocks[:MOST_BLOCKS]), wanted=text)
+    return one(message_of(found, bodies))
+
+
+@router.get("/sessions/{session_id}/problems", **reading(PageOf[Problem]))
+def list_problems(
+    request: HttpRequest, session_id: SessionId, limit: Limit = USUAL_ITEMS, cursor: Cursor = None
+) -> HttpResponse:
+    """What could not be read as it stands, in the order found."""
+    start = cursors.read_index("problems", cursor)
+    session_read(request, session_id)
+    found = list(enumerate(calls.problems(session_id, limit=limit + 1, offset=start), start=start))
+    return page(
+        found,
+        limit=limit,
+        build=lambda pair: problem_of(*pair),
+        cursor=lambda pair: cursors.write("problems", pair[0]),
+    )

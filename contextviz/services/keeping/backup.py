@@ -1,0 +1,267 @@
+"""A running installation in one file, and back into an empty data folder.
+
+The file is a plain tar: `manifest.json`, the database (`contextviz.sqlite3`, or `database.dump` of pg_dump), and raw
+files by their hash. The key that signs sign-ins is not in it: after a restore everybody signs in again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from django.conf import settings
+from django.db import connection
+
+from contextviz import __version__
+from contextviz.store.models import ArtifactRecord
+from contextviz.store.queries import sessions
+
+FORMAT = 1
+DATABASE, DUMP, MANIFEST = "contextviz.sqlite3", "database.dump", "manifest.json"
+READ_BYTES = 1024 * 1024
+MOST_MANIFEST_BYTES = 64 * 1024
+_ARTIFACT = re.compile(r"artifacts/([0-9a-f]{2})/(\1[0-9a-f]{62})")
+
+
+class BackupRefused(Exception):
+    """It cannot be backed up or restored so; the text is a sentence for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What is in a backup. `missing` raw files that the database names were not in the data folder any more."""
+
+    format: int
+    version: str
+    database: str  # sqlite or postgresql
+    created_at: str
+    sessions: int
+    artifacts: int
+    missing: int
+
+
+def backup(target: Path, *, now: datetime) -> Manifest:
+    """Copy this installation, while it runs, into a new file at `target`, readable by its owner alone.
+
+    The database is copied as it is at one moment; raw files that go while it is copied are held by a second link.
+    Raises BackupRefused.
+    """
+    if target.exists():
+        raise BackupRefused(f"{target} is there already. Name a new file.")
+    if not target.parent.is_dir():
+        raise BackupRefused(f"There is no folder {target.parent}. Make it first.")
+    with tempfile.TemporaryDirectory(dir=settings.DATA_DIR, prefix=".backup-") as folder:
+        held = Path(folder) / "artifacts"
+        _hold(held)
+        database = _copy_sqlite(Path(folder)) if connection.vendor == "sqlite" else _dump_postgres(Path(folder))
+        _hold(held)
+        names = _artifact_names(database)
+        there = [name for name in names if _place(held, name).is_file()]
+        manifest = Manifest(
+            FORMAT, __version__, connection.vendor, now.isoformat(timespec="seconds"), sessions.session_count(),
+            len(there), len(names) - len(there),
+        )  # fmt: skip
+        partial = target.with_name(target.name + ".part")
+        try:
+            _write(partial, manifest, database, held, there)
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
+    return manifest
+
+
+def _hold(held: Path) -> None:
+    """A second name for every raw file, so that none goes while it is copied; a file that just went is passed by."""
+    for path in (Path(settings.DATA_DIR) / "artifacts").glob("??/*"):
+        own = _place(held, path.name)
+        own.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            os.link(path, own)
+        except (FileExistsError, FileNotFoundError):
+            continue
+        except OSError:  # a file system without links
+            shutil.copyfile(path, own)
+
+
+def _place(folder: Path, sha256: str) -> Path:
+    return folder / sha256[:2] / sha256
+
+
+def _copy_sqlite(folder: Path) -> Path:
+    copy = folder / DATABASE
+    name = f"file:{quote(str(connection.settings_dict['NAME']))}?mode=ro"
+    with closing(sqlite3.connect(name, uri=True)) as source, closing(sqlite3.connect(copy)) as kept:
+        source.backup(kept)  # in one step: one moment, and writers are not held up in WAL mode
+        kept.execute("PRAGMA journal_mode=DELETE")  # no files beside it
+    return copy
+
+
+def _dump_postgres(folder: Path) -> Path:
+    tool = shutil.which("pg_dump")
+    if tool is None:
+        raise BackupRefused("pg_dump is not installed here; install PostgreSQL's client, or see docs/operations.md.")
+    dump = folder / DUMP
+    _run([tool, "--format=custom", "--no-owner", "--no-privileges", f"--file={dump}"], "pg_dump")
+    return dump
+
+
+def _run(command: list[str], name: str) -> None:
+    done = subprocess.run(command, env=_client_environment(), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BackupRefused(f"{name} failed: {done.stderr.strip().splitlines()[-1][:300] if done.stderr else ''}")
+
+
+def _client_environment() -> dict[str, str]:
+    """The database's address for PostgreSQL's own tools; in the environment, where no list of processes shows it."""
+    given = connection.settings_dict
+    named = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD", "PGDATABASE": "NAME"}
+    environment = dict(os.environ)
+    environment.update({name: str(given[key]) for name, key in named.items() if given[key]})
+    if given["OPTIONS"].get("sslmode"):
+        environment["PGSSLMODE"] = str(given["OPTIONS"]["sslmode"])
+    return environment
+
+
+def _artifact_names(database: Path) -> list[str]:
+    """The raw files that the copied database names; of a dump, those that the running one names right after it."""
+    if database.name == DATABASE:
+        with closing(sqlite3.connect(database)) as copy:
+            return [row[0] for row in copy.execute("SELECT sha256 FROM store_artifactrecord WHERE path = ''")]
+    return list(ArtifactRecord.objects.filter(path="").values_list("sha256", flat=True))
+
+
+def _write(target: Path, manifest: Manifest, database: Path, held: Path, names: Iterable[str]) -> None:
+    handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "wb") as stream, tarfile.open(fileobj=stream, mode="w") as tar:
+        data = json.dumps(asdict(manifest), indent=1).encode()
+        head = tarfile.TarInfo(MANIFEST)
+        head.size = len(data)
+        tar.addfile(head, io.BytesIO(data))
+        tar.add(database, database.name)
+        for name in names:
+            tar.add(_place(held, name), f"artifacts/{name[:2]}/{name}")
+        stream.flush()
+    with target.open("rb") as written:
+        os.fsync(written.fileno())
+
+
+def restore(source: Path) -> Manifest:
+    """Bring a backup into this, still empty, installation; every raw file's hash is checked on the way. The caller
+    then brings the tables up to date. Raises BackupRefused, and leaves nothing behind then."""
+    _refuse_filled()
+    with _opened(source) as tar:
+        manifest = _manifest(tar)
+        if manifest.database != connection.vendor:
+            raise BackupRefused(
+                f"This is the backup of an installation on {manifest.database}, and this one is on "
+                f"{connection.vendor}. Set CONTEXTVIZ_DATABASE_URL to match."
+            )
+        with tempfile.TemporaryDirectory(dir=settings.DATA_DIR, prefix=".restore-") as folder:
+            _unpack(tar, manifest, Path(folder))
+            _put_in_place(Path(folder))
+    return manifest
+
+
+def _refuse_filled() -> None:
+    folder = Path(settings.DATA_DIR)
+    is_filled = any((folder / "artifacts").glob("??/*"))
+    if connection.vendor == "sqlite":
+        is_filled = is_filled or Path(str(connection.settings_dict["NAME"])).exists()
+    else:
+        is_filled = is_filled or bool(connection.introspection.table_names())
+    if is_filled:
+        raise BackupRefused(
+            f"There is an installation in {folder} or its database already. Restore into an empty one: set "
+            "CONTEXTVIZ_DATA_DIR to a new folder."
+        )
+
+
+@contextmanager
+def _opened(source: Path) -> Iterator[tarfile.TarFile]:
+    try:
+        tar = tarfile.open(source, mode="r:")  # noqa: SIM115  # closed below; only the opening is guarded here
+    except (OSError, tarfile.TarError) as error:
+        reason = getattr(error, "strerror", None) or "it is no backup of contextviz"
+        raise BackupRefused(f"{source} cannot be read: {reason}.") from error
+    with tar:
+        try:
+            yield tar
+        except (tarfile.TarError, EOFError) as error:
+            raise BackupRefused(f"{source} is damaged: {error}.") from error
+
+
+def _manifest(tar: tarfile.TarFile) -> Manifest:
+    first = tar.next()
+    stream = tar.extractfile(first) if first is not None and first.isfile() and first.name == MANIFEST else None
+    try:
+        found: dict[str, Any] = json.loads(stream.read(MOST_MANIFEST_BYTES)) if stream else {}
+        manifest = Manifest(**found)
+    except (TypeError, ValueError) as error:
+        raise BackupRefused("The file is no backup of contextviz: it does not begin with a manifest.") from error
+    if manifest.format != FORMAT:
+        raise BackupRefused(f"The backup was made by contextviz {manifest.version}, which is newer. Upgrade first.")
+    return manifest
+
+
+def _unpack(tar: tarfile.TarFile, manifest: Manifest, folder: Path) -> None:
+    """Only plain files with the names that a backup has: whatever else a tar may hold is refused."""
+    found = set()
+    for member in tar:
+        if member.name == MANIFEST:
+            continue
+        artifact = _ARTIFACT.fullmatch(member.name)
+        stream = tar.extractfile(member) if member.isfile() else None
+        if stream is None or not (artifact or member.name in (DATABASE, DUMP)):
+            raise BackupRefused(f"The backup holds {member.name[:80]!r}, which does not belong into one.")
+        path = folder / member.name
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        sha256 = _copy(stream, path)
+        if artifact and artifact[2] != sha256:
+            raise BackupRefused(f"The raw file {artifact[2][:12]}… in the backup is damaged. Use another backup.")
+        found.add(member.name)
+    wanted = DATABASE if manifest.database == "sqlite" else DUMP
+    if wanted not in found or len(found) != manifest.artifacts + 1:
+        raise BackupRefused("The backup is not complete. Use another backup.")
+
+
+def _copy(stream: Any, path: Path) -> str:
+    hashed = hashlib.sha256()
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as target:
+        while chunk := stream.read(READ_BYTES):
+            hashed.update(chunk)
+            target.write(chunk)
+        target.flush()
+        os.fsync(target.fileno())
+    return hashed.hexdigest()
+
+
+def _put_in_place(folder: Path) -> None:
+    kept = Path(settings.DATA_DIR) / "artifacts"
+    if (folder / "artifacts").is_dir():
+        if kept.is_dir():
+            shutil.rmtree(kept)  # only empty folders are in it: a filled one was refused
+        (folder / "artifacts").replace(kept)
+    if connection.vendor == "sqlite":
+        connection.close()
+        (folder / DATABASE).replace(Path(str(connection.settings_dict["NAME"])))
+        return
+    tool = shutil.which("pg_restore")
+    if tool is None:
+        raise BackupRefused("pg_restore is not installed here; install PostgreSQL's client, or see docs/operations.md.")
+    command = [tool, "--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error"]
+    _run([*command, f"--dbname={connection.settings_dict['NAME']}", str(folder / DUMP)], "pg_restore")

@@ -1,0 +1,193 @@
+"""Which spans and log records are model calls, and what they say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from contextviz.events.usage import TokenUsage
+from contextviz.sources.otlp.envelope import Attributes, Event, Span
+from contextviz.sources.plain.usage import less
+from contextviz.sources.values import as_dict, as_float, as_id, as_int, as_text
+
+CALL_NAMES = frozenset({"chat", "generate_content", "text_completion", "completion", "responses", "messages"})
+OTHER_NAMES = frozenset(
+    {"embeddings", "invoke_agent", "create_agent", "execute_tool", "invoke_workflow", "retrieval", "rerank"}
+)
+DETAILS = "gen_ai.client.inference.operation.details"
+CODEX = "codex.sse_event"
+MAX_ANCESTORS = 64
+Key = tuple[str, str]
+_INPUTS = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt",
+           "llm.usage.prompt_tokens")  # fmt: skip
+_OUTPUTS = ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion",
+            "llm.usage.completion_tokens")  # fmt: skip
+_READS = ("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens",
+          "gen_ai.usage.cached_tokens", "llm.token_count.prompt_details.cache_read")  # fmt: skip
+_WRITES = ("gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens",
+           "llm.token_count.prompt_details.cache_write")  # fmt: skip
+_THINKS = ("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens",
+           "llm.token_count.completion_details.reasoning")  # fmt: skip
+_MODELS = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "llm.request.model", "model")
+_TALKS = ("gen_ai.conversation.id", "conversation.id", "session.id", "gen_ai.session.id", "thread.id")
+
+
+@dataclass(slots=True)
+class Call:
+    """One model call: where it belongs, what it cost, and what its content can be read from."""
+
+    conversation: str
+    usage: TokenUsage | None
+    model: str | None
+    response_id: str | None
+    at: datetime | None
+    attributes: Attributes
+    events: list[Event] = field(default_factory=list)
+    agent: str | None = None
+    is_error: bool = False
+    has_usage: bool = True
+
+
+def first(attributes: Attributes, keys: Iterable[str]) -> Any:
+    """The first value that is written under any of `keys`."""
+    return next((attributes[key] for key in keys if attributes.get(key) is not None), None)
+
+
+def usage_of(attributes: Attributes) -> TokenUsage | None:
+    """Token attributes. Input should include what was cached; where the cached part is larger than the input the
+    exporter wrote the rest alone (formats.md F)."""
+    given, made = as_int(first(attributes, _INPUTS)), as_int(first(attributes, _OUTPUTS))
+    if given is None and made is None:
+        return None
+    read, written = as_int(first(attributes, _READS)), as_int(first(attributes, _WRITES))
+    cached = (read or 0) + (written or 0)
+    is_apart = given is not None and cached > given
+    return TokenUsage(
+        input_tokens=given if is_apart else less(given, cached),
+        cache_read_tokens=read,
+        cache_write_tokens=written,
+        output_tokens=made,
+        reasoning_tokens=as_int(first(attributes, _THINKS)),
+        cost_usd=as_float(attributes.get("gen_ai.usage.cost")) or None,
+    )
+
+
+def is_call(span: Span) -> bool:
+    """Whether a span is one request to a model: its operation, or an LLM span of another instrumentation."""
+    name = as_text(span.attributes.get("gen_ai.operation.name"))
+    if name is not None:
+        return name in CALL_NAMES or (name not in OTHER_NAMES and usage_of(span.attributes) is not None)
+    kind = as_text(span.attributes.get("openinference.span.kind"))
+    if kind is not None:
+        return kind.upper() == "LLM"
+    has_model = first(span.attributes, _MODELS[:4]) is not None
+    return has_model and (usage_of(span.attributes) is not None or "gen_ai.prompt.0.content" in span.attributes)
+
+
+class CallFinder:
+    """Finds the calls of all the files that are read together."""
+
+    def __init__(self, spans: Iterable[Span], logs: Iterable[Event]):
+        self._spans = {(span.trace, span.id): span for span in spans}
+        self._logs = list(logs)
+
+    def calls(self) -> list[Call]:
+        """The calls in the order they began. A call told by a span and by a log record, or by a wrapper and what it
+        wraps, is one."""
+        chosen = {key: span for key, span in self._spans.items() if is_call(span)}
+        inner = self._innermost(chosen)
+        by_span: dict[Key, list[Event]] = {}
+        alone: list[Event] = []
+        for event in self._logs:
+            key = (event.trace or "", event.span or "")
+            if key in self._spans:
+                by_span.setdefault(key, []).append(event)
+            elif event.name in (DETAILS, CODEX):
+                alone.append(event)
+        found = [self._from_span(key, span, by_span.get(key, [])) for key, span in inner.items()]
+        codex = [event for events in by_span.values() for event in events if event.name == CODEX]
+        found.extend(call for event in [*alone, *codex] if (call := self._from_log(event)) is not None)
+        return _once(sorted(found, key=lambda call: (call.at is None, call.at.timestamp() if call.at else 0.0)))
+
+    def _innermost(self, chosen: dict[Key, Span]) -> dict[Key, Span]:
+        """Of spans that wrap each other the innermost with usage; without any usage the innermost."""
+        counted = {key for key, span in chosen.items() if usage_of(span.attributes) is not None}
+        around = {key for one in counted for key in self._above(chosen[one])}
+        kept = counted - around
+        silent = {key: self._above(span) for key, span in chosen.items() if key not in counted and key not in around}
+        outer = {key for above in silent.values() for key in above}
+        kept |= {key for key, above in silent.items() if key not in outer and not kept.intersection(above)}
+        return {key: span for key, span in chosen.items() if key in kept}
+
+    def _above(self, span: Span) -> list[Key]:
+        keys: list[Key] = []
+        at = span
+        while at.parent is not None and len(keys) < MAX_ANCESTORS:
+            key = (at.trace, at.parent)
+            if key in keys or key not in self._spans:
+                break
+            keys.append(key)
+            at = self._spans[key]
+        return keys
+
+    def _from_span(self, key: Key, span: Span, logs: list[Event]) -> Call:
+        above = [self._spans[one] for one in self._above(span)]
+        attributes = dict(span.attributes)
+        for event in [*span.events, *logs]:
+            if event.name == DETAILS:
+                attributes = {**event.attributes, **as_dict(event.body), **attributes}
+        talk = next((name for one in [span, *above] if (name := as_id(first(one.attributes, _TALKS)))), None)
+        if talk is None:
+            talk = as_id(first(attributes, _TALKS)) or f"trace-{key[0]}"
+        usage = usage_of(attributes)
+        return Call(
+            talk, usage, as_text(first(attributes, _MODELS)), as_id(attributes.get("gen_ai.response.id")), span.start,
+            attributes, sorted([*span.events, *logs], key=lambda one: one.at.timestamp() if one.at else 0.0),
+            agent=_agent(above), is_error=span.is_error, has_usage=usage is not None,
+        )  # fmt: skip
+
+    def _from_log(self, event: Event) -> Call | None:
+        attributes = {**as_dict(event.body), **event.attributes}
+        talk = as_id(first(attributes, _TALKS)) or (f"trace-{event.trace}" if event.trace else "logs")
+        model = as_text(first(attributes, _MODELS))
+        if event.name == CODEX:
+            if attributes.get("event.kind") != "response.completed":
+                return None
+            given, cached = as_int(attributes.get("input_token_count")), as_int(attributes.get("cached_token_count"))
+            usage: TokenUsage | None = TokenUsage(
+                input_tokens=less(given, cached), cache_read_tokens=cached,
+                output_tokens=as_int(attributes.get("output_token_count")),
+                reasoning_tokens=as_int(attributes.get("reasoning_token_count")),
+            )  # fmt: skip
+            return Call(talk, usage, model, as_id(attributes.get("response_id")), event.at, attributes)
+        usage = usage_of(attributes)
+        response = as_id(attributes.get("gen_ai.response.id"))
+        return Call(talk, usage, model, response, event.at, attributes, [event], has_usage=usage is not None)
+
+
+def _agent(above: list[Span]) -> str | None:
+    """A sub-agent's name: of the innermost agent, where that runs inside another one."""
+    agents = [span for span in above if span.attributes.get("gen_ai.operation.name") == "invoke_agent"]
+    if len(agents) < 2:
+        return None
+    inner = agents[0].attributes
+    return as_id(inner.get("gen_ai.agent.id")) or as_id(inner.get("gen_ai.agent.name")) or agents[0].id
+
+
+def _once(calls: list[Call]) -> list[Call]:
+    """Each provider's reply once: the telling that has content wins over the one that has none."""
+    known: dict[tuple[str, str], int] = {}
+    result: list[Call] = []
+    for call in calls:
+        if call.response_id is None:
+            result.append(call)
+            continue
+        key = (call.conversation, call.response_id)
+        if key not in known:
+            known[key] = len(result)
+            result.append(call)
+        elif len(call.attributes) > len(result[known[key]].attributes):
+            result[known[key]] = call
+    return result

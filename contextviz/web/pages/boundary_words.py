@@ -1,0 +1,30 @@
+"""What every page says alike of a compaction: its sizes and who made it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from contextviz.events.compaction import Compaction
+
+# Producers as their makers write them; others stand as the source names them.
+PRODUCERS = {"openclaw": "OpenClaw", "codex": "Codex", "claude-code": "Claude Code"}
+
+
+def window_sizes(one: Compaction, reported: Mapping[int, int | None]) -> tuple[int | None, int | None]:
+    """Window tokens before and after, both reported; None where unknown.
+
+    `reported` holds prompts by call number from 1. What the provider reported for the calls on both sides comes
+    first, else the client's own numbers for both, else whatever is known of either side.
+    """
+    before = None if one.before_call is None else reported.get(one.before_call + 1)
+    after = None if one.after_call is None else reported.get(one.after_call + 1)
+    if before is not None and after is not None:
+        return before, after
+    if one.tokens_before is not None and one.tokens_after is not None:
+        return one.tokens_before, one.tokens_after
+    return before if before is not None else one.tokens_before, after if after is not None else one.tokens_after
+
+
+def producer_name(one: Compaction) -> str:
+    """Who compacted, in the maker's spelling; "" where the source does not say."""
+    return PRODUCERS.get(one.producer, one.producer) if one.producer else ""

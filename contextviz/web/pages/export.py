@@ -1,0 +1,127 @@
+"""The review before an export: what is masked, what has to be decided, in which form the copy comes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from contextviz.charts import words
+from contextviz.services.export import Decision, Decisions, Place, Report
+from contextviz.services.export.sizes import BYTES_A_SECOND
+from contextviz.store.values import SessionRow
+from contextviz.web.pages.held import title_of
+from contextviz.web.pages.tabs import Tab, session_tabs
+
+SUSPECTED_SHOWN = 100
+FOUND_SHOWN = 60
+REASON_CHARS = 200
+FORM_NAMES = (
+    ("json", "JSON", "everything, with the windows of all calls; for programs"),
+    ("md", "Markdown", "to read, for notes and issues"),
+    ("html", "HTML", "to read, one file that opens offline"),
+)
+_DECISION, _REASON = "decision.", "reason."
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceRow:
+    """One value to be decided, or that is masked."""
+
+    id: str
+    kind: str
+    where: str
+    # Why it is not certain, "" where it is
+    reason: str
+    # What stands around it, secrets dotted out
+    context: str
+    # The value, shown after a click
+    value: str
+    # What is chosen: mask, keep or "" for nothing yet; and why it is kept
+    action: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class FormChoice:
+    """One form that a copy can have."""
+
+    key: str
+    name: str
+    text: str
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ExportPage:
+    """What export/review.html shows."""
+
+    title: str
+    session_url: str
+    url: str
+    tabs: list[Tab]
+    error: str
+    # Whether the session was looked through; else how much that is and how long it takes, in words
+    is_looked: bool
+    size: str
+    seconds: str
+    # To be decided, and those that are masked without a question, each with how many are not listed
+    suspected: list[PlaceRow]
+    more_suspected: int
+    found: list[PlaceRow]
+    more_found: int
+    mask_all: bool
+    forms: list[FormChoice]
+
+
+def decided(posted: Mapping[str, str]) -> Decisions:
+    """The decisions of a form."""
+    by_place = {}
+    for name, value in posted.items():
+        if name.startswith(_DECISION) and value in ("mask", "keep"):
+            place = name.removeprefix(_DECISION)
+            why = " ".join(str(posted.get(f"{_REASON}{place}", "")).split())[:REASON_CHARS]
+            by_place[place] = Decision("keep", why) if value == "keep" else Decision("mask")
+    return Decisions(by_place, mask_all=posted.get("mask_all") == "yes")
+
+
+def export_page(
+    row: SessionRow, report: Report | None, decisions: Decisions, *, size: int, error: str = "", form: str = "json"
+) -> ExportPage:
+    """The page; `report` None where the session was not looked through yet."""
+    places = list(report.places.values()) if report else []
+    suspected = [one for one in places if one.certainty == "suspected"]
+    found = [one for one in places if one.certainty == "found"]
+    url = reverse("export", args=[row.id])
+    return ExportPage(
+        title=title_of(row),
+        session_url=reverse("session", args=[row.id]),
+        url=url,
+        tabs=session_tabs(row, ""),
+        error=error,
+        is_looked=report is not None,
+        size=words.size(size),
+        seconds=words.duration(max(1.0, size / BYTES_A_SECOND)),
+        suspected=[_row(one, decisions, "") for one in suspected[:SUSPECTED_SHOWN]],
+        more_suspected=max(len(suspected) - SUSPECTED_SHOWN, 0) + (report.unlisted if report else 0),
+        found=[_row(one, decisions, "mask") for one in found[:FOUND_SHOWN]],
+        more_found=max(len(found) - FOUND_SHOWN, 0) + (report.uncounted if report else 0),
+        mask_all=decisions.mask_all,
+        forms=[FormChoice(key, name, text, key == form) for key, name, text in FORM_NAMES],
+    )
+
+
+def _row(place: Place, decisions: Decisions, usual: str) -> PlaceRow:
+    decision = decisions.by_place.get(place.id)
+    where = place.where if place.count == 1 else f"{place.where}, and {place.count - 1} more"
+    return PlaceRow(
+        place.id,
+        place.kind.replace("_", " "),
+        where,
+        place.reason,
+        place.context,
+        place.value,
+        decision.action if decision else usual,
+        decision.reason if decision else "",
+    )

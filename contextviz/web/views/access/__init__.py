@@ -1,0 +1,3 @@
+"""Who may come in other than by the sign-in page."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""The palette, the documents and, while developing, the style guide."""
+
+from __future__ import annotations

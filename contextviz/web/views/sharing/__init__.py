@@ -1,0 +1,3 @@
+"""Taking things away: copies of sessions."""
+
+from __future__ import annotations

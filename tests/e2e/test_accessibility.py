@@ -1,0 +1,98 @@
+"""Every page, in both themes, has nothing that the accessibility checker finds."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from tests.e2e.walking import AXE, Checker, addresses, load_demo, wait_drawn
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("data_dir")]  # a browser takes seconds
+
+
+def test_the_checker_is_the_one_whose_hash_is_written_down() -> None:
+    lines = [line.split() for line in (AXE.parent / "SHA256SUMS").read_text().splitlines()]
+
+    assert {name: hashlib.sha256((AXE.parent / name).read_bytes()).hexdigest() for _, name in lines} == {
+        name: digest for digest, name in lines
+    }
+
+
+def checked(page: Any, live_url: str, pages: dict[str, str]) -> dict[str, list[str]]:
+    """What is found on each page, in each theme, by the page's name and the theme."""
+    checker = Checker(page)
+    found: dict[str, list[str]] = {}
+    for theme in ("light", "dark"):
+        page.context.add_cookies([{"name": "contextviz_theme", "value": theme, "url": live_url}])
+        for name, address in pages.items():
+            page.goto(live_url + address)
+            wait_drawn(page)
+            assert page.evaluate("() => document.documentElement.dataset.theme") == theme, name
+            if findings := checker.findings():
+                found[f"{name}, {theme}"] = findings
+    return found
+
+
+def test_no_page_has_a_finding_in_either_theme(signed_in_page: Any, live_url: str) -> None:
+    pages = addresses(load_demo())
+    signed_in_page.set_viewport_size({"width": 1440, "height": 900})
+
+    assert checked(signed_in_page, live_url, pages) == {}
+
+
+def test_no_page_has_a_finding_on_a_phone(signed_in_page: Any, live_url: str) -> None:
+    pages = addresses(load_demo())
+    signed_in_page.set_viewport_size({"width": 390, "height": 844})
+
+    assert checked(signed_in_page, live_url, {name: pages[name] for name in ("library", "session", "compaction")}) == {}
+
+
+def test_the_pages_before_there_is_anything_have_no_finding(signed_in_page: Any, live_url: str) -> None:
+    names = ("library", "topics", "originals", "jobs", "search", "go")
+    found = checked(signed_in_page, live_url, {name: reverse(name) for name in names})
+    signed_in_page.context.clear_cookies()
+
+    assert found == {}
+    assert checked_sign_in(signed_in_page, live_url) == []
+
+
+def checked_sign_in(page: Any, live_url: str) -> list[str]:
+    page.goto(live_url + reverse("sign_in"))
+    return Checker(page).findings()
+
+
+def test_the_palette_and_the_keys_have_no_finding(signed_in_page: Any, live_url: str) -> None:
+    demo = load_demo()
+    page = signed_in_page
+    page.goto(live_url + reverse("session", args=[demo.talk.id]))
+    wait_drawn(page)
+    checker = Checker(page)
+
+    page.keyboard.press("Control+k")
+    page.wait_for_selector("[role=option]")
+    palette = checker.findings()
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    page.wait_for_selector("#help[open]")
+
+    assert palette == []
+    assert checker.findings() == []
+
+
+def test_the_style_guide_shows_every_component_without_a_finding(
+    signed_in_page: Any, live_url: str, settings: Any, tmp_path: Path
+) -> None:
+    settings.DEBUG = True
+    page = signed_in_page
+    page.set_viewport_size({"width": 1440, "height": 900})
+
+    found = checked(page, live_url, {"styleguide": reverse("styleguide")})
+    picture = page.screenshot(path=tmp_path / "styleguide.png", full_page=True)
+
+    assert found == {}
+    assert len(picture) > 20_000
+    assert page.locator("dl.examples > div").count() > 70

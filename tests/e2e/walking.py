@@ -1,0 +1,115 @@
+"""The demo in a real browser: its addresses, the accessibility checker, a person's keyboard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.urls import reverse
+
+from contextviz.services.demo.loading import open_demo
+from contextviz.services.ingest import digest
+from contextviz.services.retrieve import open_retrieve, retrieve_original
+from contextviz.store.queries import jobs, messages, sessions, summaries
+from contextviz.store.values import SessionRow
+from tests.services.building import NOW
+
+AXE = Path(__file__).resolve().parent.parent / "assets" / "axe.min.js"
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """The demo's sessions by format."""
+
+    rows: dict[str, SessionRow]
+
+    @property
+    def talk(self) -> SessionRow:
+        """The Claude Code session: calls, compactions, a budget."""
+        return self.rows["claude-code"]
+
+
+def load_demo() -> Demo:
+    """The demo as a person loads it, read to its end."""
+    assert digest(open_demo(now=NOW))
+    return Demo({row.format: row for row in sessions.recent_sessions(50)})
+
+
+def addresses(demo: Demo) -> dict[str, str]:
+    """One address of every kind of page, by the page's name, with something to show."""
+    talk, store, topics = demo.talk, demo.rows["lossless-claw"], demo.rows["conversation-map"]
+    first = messages.messages(talk.id, limit=1).messages[0]
+    asked = open_retrieve(first.blocks[0].text.sha256, now=NOW)
+    assert retrieve_original(asked)
+    node = summaries.nodes(store.id)[0]
+    return {
+        "library": reverse("library"),
+        "session": f"{reverse('session', args=[talk.id])}?after=-1",
+        "sub-agents": reverse("session", args=[demo.rows["openclaw"].id]),
+        "message": reverse("message", args=[talk.id, 0]),
+        "problems": reverse("problems", args=[talk.id]),
+        "call": f"{reverse('call', args=[talk.id, talk.call_count])}?a=1",
+        "item": reverse("item", args=[talk.id, 0]),
+        "compactions": reverse("compactions", args=[talk.id]),
+        "compaction": reverse("compaction", args=[talk.id, 1]),
+        "graph": reverse("graph", args=[store.id]),
+        "node": f"{reverse('graph', args=[store.id])}?node={node.id}",
+        "budget": reverse("budget", args=[talk.id]),
+        "delete": reverse("session_delete", args=[talk.id]),
+        "search": f"{reverse('search')}?q=test",
+        "search, nothing": f"{reverse('search')}?q=zzzyyyxxx",
+        "topics": reverse("topics"),
+        "topic map": reverse("topic_map", args=[topics.id]),
+        "originals": reverse("originals"),
+        "original": f"{reverse('originals')}?job={asked}",
+        "jobs": reverse("jobs"),
+        "job": reverse("job", args=[jobs.jobs().items[0].id]),
+        "settings": reverse("settings"),
+        "keys": reverse("api_keys"),
+        "prices": reverse("prices"),
+        "go": f"{reverse('go')}?q=call",
+        "docs": reverse("docs_page", args=["cli"]),
+        "formats": reverse("docs_page", args=["formats"]),
+        "not found": "/sessions/999999/",
+    }
+
+
+class Checker:
+    """axe-core in a page, past the page's own content policy."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.cdp = page.context.new_cdp_session(page)
+
+    def findings(self) -> list[str]:
+        """What it holds against the page as it is now: rule, how grave, and the first elements."""
+        self.cdp.send("Runtime.evaluate", {"expression": AXE.read_text(encoding="utf-8")})
+        answer = self.cdp.send(
+            "Runtime.evaluate",
+            {
+                "expression": "axe.run(document, {resultTypes: ['violations'], preload: false})",
+                "awaitPromise": True,
+                "returnByValue": True,
+            },
+        )
+        assert "exceptionDetails" not in answer, answer
+        return [
+            f"{one['id']} ({one['impact']}): "
+            + "; ".join(f"{' '.join(node['target'])} {_why(node)}" for node in one["nodes"][:3])
+            + f" [{len(one['nodes'])}]"
+            for one in answer["result"]["value"]["violations"]
+        ]
+
+
+def _why(node: dict[str, Any]) -> str:
+    return " ".join(check["message"] for check in [*node["any"], *node["all"], *node["none"]][:1])[:160]
+
+
+def wait_drawn(page: Any) -> None:
+    """Until charts are drawn and the page's scripts have set it up."""
+    page.wait_for_load_state("load")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('cv-strip[aria-busy], cv-chart[aria-busy]')]"
+        ".every((one) => one.getBoundingClientRect().top > innerHeight)"  # a chart far below is drawn when it is seen
+    )

@@ -1,0 +1,132 @@
+"""The review before an export, without any script."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.test import AsyncClient, Client
+from django.urls import reverse
+
+from contextviz.services.export import look_through
+from contextviz.store.models import AuditRecord
+from contextviz.web.views.sharing import export as views
+from tests.services.export_building import KEY, PASSWORD, RANDOM, session
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_dir")]
+SUSPECT = f"password:\n  {PASSWORD}\n"
+
+
+@pytest.fixture(autouse=True)
+def nothing_held() -> None:
+    """Tests roll back, so a session's number comes again with another content; in life it does not."""
+    views._reports.clear()
+
+
+def page_of(client: Client, key: int) -> str:
+    answer = client.get(reverse("export", args=[key]))
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def post(client: Client, key: int, **fields: str) -> Any:
+    return client.post(reverse("export", args=[key]), {"form": "json", **fields})
+
+
+def test_the_session_page_leads_to_the_review(client: Client) -> None:
+    key = session("hello")
+
+    assert reverse("export", args=[key]) in client.get(reverse("session", args=[key])).content.decode()
+
+
+def test_the_review_lists_what_is_masked_and_what_has_to_be_decided(client: Client) -> None:
+    page = page_of(client, session("Please look.", f"use {KEY} here", SUSPECT))
+
+    assert "api key in message 3, block 1 (text)" in page
+    assert "split over lines" in page
+    assert f"<code>{KEY}</code></details>" in page  # behind a disclosure
+    assert page.count(KEY) == 1
+    assert "Download the copy" in page
+
+
+def test_an_undecided_place_blocks_the_download_with_a_sentence_and_keeps_the_choices(client: Client) -> None:
+    key = session("Please look.", SUSPECT)
+
+    answer = post(client, key, form="html")
+
+    assert answer.status_code == 422
+    page = answer.content.decode()
+    assert "1 place looks like a secret that cannot be masked with certainty" in page
+    assert re.search(r'value="html" checked', page)
+
+
+def test_decided_places_let_the_copy_through_as_an_attachment(client: Client) -> None:
+    key = session("Please look.", f"use {KEY}", SUSPECT)
+
+    answer = post(client, key, mask_all="yes")
+
+    assert answer.status_code == 200
+    assert answer["Content-Disposition"] == f'attachment; filename="session-{key}.json"'
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    body = b"".join(answer.streaming_content)
+    assert int(answer["Content-Length"]) == len(body)
+    assert json.loads(body)["masking"]["masked"] == 2
+    assert KEY.encode() not in body and PASSWORD.encode() not in body
+
+
+@pytest.mark.parametrize("form", ["md", "html"])
+def test_the_readable_forms_are_attachments_too(client: Client, form: str) -> None:
+    key = session("hello there")
+
+    answer = post(client, key, form=form)
+
+    assert answer["Content-Disposition"].endswith(f'.{form}"')
+    assert b"hello there" in b"".join(answer.streaming_content)
+
+
+def test_keeping_a_value_needs_a_reason_and_is_written_down(client: Client) -> None:
+    key = session("Please look.", f"the example is {KEY}")
+    (place,) = look_through(key).places
+
+    refused = post(client, key, **{f"decision.{place}": "keep"})
+    answer = post(client, key, **{f"decision.{place}": "keep", f"reason.{place}": "an example"})
+
+    assert refused.status_code == 422
+    assert "say why" in refused.content.decode()
+    assert KEY.encode() in b"".join(answer.streaming_content)
+    assert AuditRecord.objects.get(kind="secret_unmasked").target == f"export of session {key}: 1 kept"
+
+
+def test_a_large_session_is_looked_through_only_when_asked(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("contextviz.web.views.sharing.export.LOOKED_AT_ONCE", 0)
+    key = session("Please look.", f"the example is {RANDOM} of key {KEY}")
+
+    assert "Look through it first" in page_of(client, key)
+    looked = client.get(reverse("export", args=[key]), {"look": "1"}).content.decode()
+    assert "Download the copy" in looked
+    assert "Download the copy" in page_of(client, key)  # held for this revision
+
+
+def test_an_unknown_form_and_an_unknown_session_are_refused(client: Client) -> None:
+    assert post(client, session("hello"), form="pdf").status_code == 422
+    assert client.get(reverse("export", args=[999_999])).status_code == 404
+
+
+def test_nobody_exports_without_signing_in(anonymous_client: Client) -> None:
+    assert anonymous_client.get(reverse("export", args=[1])).status_code == 302
+
+
+def test_the_download_streams_under_the_asynchronous_server(owner: Any) -> None:
+    key = session("hello there")
+    client = AsyncClient(headers={"host": "127.0.0.1"})
+    client.force_login(owner)
+
+    async def download() -> bytes:
+        answer = await client.post(reverse("export", args=[key]), {"form": "md"})
+        assert answer.status_code == 200
+        return b"".join([part async for part in answer.streaming_content])
+
+    assert b"hello there" in async_to_sync(download)()

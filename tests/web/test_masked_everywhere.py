@@ -1,0 +1,66 @@
+"""A secret is on no page, in no title, figure or fragment, except behind the disclosure that a person opens."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from contextviz.web.masking import MASK, mask_page
+from contextviz.web.templatetags.masked import masked
+from tests.hostile import addresses, import_hostile
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_dir")]
+SECRETS = {
+    "AKIAIOSFODNN7EXAMPLE": "AKIAIOSFODNN7EXAMPLE",
+    "sk-proj-0123456789abcdefABCDEF": "0123456789abcdefABCDEF",
+    "ghp_0123456789abcdefghijABCDEFGHIJ": "0123456789abcdefghij",
+    "-----BEGIN RSA PRIVATE KEY-----MIIEpAIBAAKCAQEA7-----END RSA PRIVATE KEY-----": "MIIEpAIBAAKCAQEA7",
+}
+REVEALED = re.compile(r'<details class="secret">.*?</details>', re.DOTALL)
+# Where a link leads and what a form sends back must be the thing itself; nobody reads it on the page.
+ADDRESSES = re.compile(r'\b(?:href|action|src|value|id|for|hx-[a-z-]+|data-[a-z-]+)="[^"]*"')
+WHOLE_FILES = ("/download", "/artifacts/")  # a person asked for the bytes; nothing is hidden in them
+
+
+@pytest.mark.slow  # opens every page
+def test_no_secret_is_shown_anywhere_unless_it_is_asked_for(client: Client, tmp_path: Path) -> None:
+    import_hostile(tmp_path / "files", " ".join(SECRETS))
+    leaks, opened = [], 0
+
+    for url, kind, body in addresses(client):
+        opened += 1
+        if any(part in url for part in WHOLE_FILES):
+            continue
+        text = unescape(ADDRESSES.sub("", REVEALED.sub("", body))) if kind == "text/html" else body
+        for tail in SECRETS.values():
+            found = text.find(tail)
+            if found >= 0:
+                leaks.append(f"{url}: {text[max(0, found - 90) : found + 30]!r}")
+                break
+
+    assert opened > 60
+    assert leaks == []
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_a_masked_secret_is_in_its_disclosure_alone(secret: str) -> None:
+    html = masked(f"before {secret} after")
+
+    assert secret in unescape(html)
+    assert SECRETS[secret] not in REVEALED.sub("", html)
+
+
+def test_words_and_spoken_attributes_are_masked_and_addresses_kept() -> None:
+    key = "AKIAIOSFODNN7EXAMPLE"
+    revealed = str(masked(key))
+    page = f'<title>{key}</title><a href="/x?k={key}" title="{key}">a &amp; {key} &lt;b&gt;</a>{revealed}'
+
+    assert mask_page(page) == (
+        f'<title>{MASK}</title><a href="/x?k={key}" title="{MASK}">a &amp; {MASK} &lt;b&gt;</a>{revealed}'
+    )
+    assert mask_page("<p>-----BEGIN PRIVATE KEY-----abc</p><p>after</p>") == f"<p>{MASK}</p><p>after</p>"
+    assert mask_page("<p>token: refresh1, password=hunter22</p>") == "<p>token: refresh1, password=hunter22</p>"
