@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import tomllib
 from pathlib import Path
 
@@ -15,7 +16,12 @@ def test_imports_go_one_way(
 ) -> None:
     monkeypatch.chdir(repository)
 
-    assert importlinter_cli.lint_imports(no_cache=True) == 0, capsys.readouterr().out
+    status = importlinter_cli.lint_imports(no_cache=True)
+    # It configures logging for its own process and switches every other logger off; tests after this one listen.
+    for logger in logging.Logger.manager.loggerDict.values():
+        if isinstance(logger, logging.Logger):
+            logger.disabled = False
+    assert status == 0, capsys.readouterr().out
 
 
 def test_every_reader_is_in_the_independence_contract(repository: Path) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.urls import reverse
+from django.urls import resolve, reverse
 
+from contextviz.web.urls import urlpatterns
 from tests.e2e.walking import AXE, Checker, addresses, load_demo, wait_drawn
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("data_dir")]  # a browser takes seconds
@@ -20,6 +21,17 @@ def test_the_checker_is_the_one_whose_hash_is_written_down() -> None:
     assert {name: hashlib.sha256((AXE.parent / name).read_bytes()).hexdigest() for _, name in lines} == {
         name: digest for digest, name in lines
     }
+
+
+# Addresses that answer with no page of their own: parts, data, files, changes, steps elsewhere.
+NO_PAGES = {
+    "api_key_revoke", "artifact", "block_download", "budget_calls", "budget_compute", "budget_prefix", "budget_treemap",
+    "demo", "docs", "graph_expand", "healthz", "import_home", "imports", "item_download", "job_cancel", "job_retry",
+    "original_download", "session_find", "session_fresh", "session_inspector", "session_keep", "session_newer",
+    "session_older", "session_privacy", "session_topics", "sign_out", "strip_figure", "styleguide_figure",
+    "topic_figure", "upload", "upload_dismiss",
+}  # fmt: skip
+ELSEWHERE = {"sign_in", "styleguide"}  # checked by tests of their own
 
 
 def checked(page: Any, live_url: str, pages: dict[str, str]) -> dict[str, list[str]]:
@@ -35,6 +47,13 @@ def checked(page: Any, live_url: str, pages: dict[str, str]) -> dict[str, list[s
             if findings := checker.findings():
                 found[f"{name}, {theme}"] = findings
     return found
+
+
+@pytest.mark.usefixtures("live_url")
+def test_no_page_is_left_out() -> None:
+    walked = {resolve(address.split("?")[0]).url_name for address in addresses(load_demo()).values()}
+
+    assert {one.name for one in urlpatterns} - NO_PAGES - ELSEWHERE - walked == set()
 
 
 def test_no_page_has_a_finding_in_either_theme(signed_in_page: Any, live_url: str) -> None:

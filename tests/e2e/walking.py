@@ -8,6 +8,7 @@ from typing import Any
 
 from django.urls import reverse
 
+from contextviz.services.access import local_owner
 from contextviz.services.demo.loading import open_demo
 from contextviz.services.ingest import digest
 from contextviz.services.retrieve import open_retrieve, retrieve_original
@@ -65,7 +66,13 @@ def addresses(demo: Demo) -> dict[str, str]:
         "original": f"{reverse('originals')}?job={asked}",
         "jobs": reverse("jobs"),
         "job": reverse("job", args=[jobs.jobs().items[0].id]),
+        "export": reverse("export", args=[talk.id]),
         "settings": reverse("settings"),
+        "accounts": reverse("accounts"),
+        "account": reverse("account", args=[local_owner().pk]),
+        "password": reverse("password"),
+        "audit": reverse("audit"),
+        "retention": reverse("retention"),
         "keys": reverse("api_keys"),
         "prices": reverse("prices"),
         "go": f"{reverse('go')}?q=call",

@@ -8,7 +8,7 @@ class Palette extends HTMLElement {
     document.addEventListener("keydown", (event) => {
       if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || event.key.toLowerCase() !== "k") return;
       event.preventDefault();
-      if (this.dialog?.open) this.dialog.close();
+      if (this.dialog?.open) this.shut();
       else this.open();
     }, { signal });
     document.addEventListener("cv:palette", () => this.open(), { signal });
@@ -35,8 +35,8 @@ class Palette extends HTMLElement {
     this.input.addEventListener("keydown", (event) => this.key(event), { signal });
     this.dialog.querySelector("form").addEventListener("submit", (event) => { event.preventDefault(); this.enter(); }, { signal });
     this.list.addEventListener("click", (event) => { const row = event.target.closest("[role=option]"); if (row) this.take(Number(row.dataset.at), event.ctrlKey || event.metaKey); }, { signal });
-    this.dialog.addEventListener("click", (event) => { if (event.target === this.dialog) this.dialog.close(); }, { signal });
-    this.dialog.addEventListener("close", () => { if (this.opener?.isConnected) this.opener.focus({ preventScroll: true }); }, { signal });
+    this.dialog.addEventListener("click", (event) => { if (event.target === this.dialog) this.shut(); }, { signal });
+    this.dialog.addEventListener("close", () => this.opener?.isConnected && this.opener.focus({ preventScroll: true }), { signal });
     document.body.append(this.dialog);
   }
 
@@ -52,6 +52,9 @@ class Palette extends HTMLElement {
     this.input.focus();
     this.ask();
   }
+
+  /** Where nothing had the focus, the hidden field would keep it until the next frame, and the next key with it. */
+  shut() { this.dialog.close(); this.input.blur(); this.opener?.focus?.({ preventScroll: true }); }
 
   async ask() {
     this.asking?.abort();
@@ -106,6 +109,8 @@ class Palette extends HTMLElement {
   }
 
   key(event) {
+    // The browser's own closing comes a moment later: a key pressed right after would still be typed here.
+    if (event.key === "Escape" && !event.isComposing) { event.preventDefault(); this.shut(); return; }
     const by = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key];
     if (!by || event.isComposing) return;
     event.preventDefault();
@@ -125,7 +130,7 @@ class Palette extends HTMLElement {
     this.pressed = false;
     if (!one) return;
     if (apart && one.url) { open(one.url, "_blank", "noopener"); return; }
-    this.dialog.close();
+    this.shut();
     if (one.action) document.dispatchEvent(new CustomEvent("cv:key", { detail: one.action }));
     else location.assign(one.url);
   }
