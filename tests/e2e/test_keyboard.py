@@ -227,12 +227,16 @@ def test_a_file_is_uploaded_and_a_session_deleted(
 ) -> None:
     page = signed_in_page
     (tmp_path / "one.jsonl").write_text(claude_lines(3))
+    choosers: list[Any] = []
+    # Listening from before the page is there: the driver takes a moment until it intercepts the dialog.
+    page.on("filechooser", lambda chooser: choosers.append(chooser))  # the driver marks its listeners: no built-in
     page.goto(live_url + "/")
-
-    with page.expect_file_chooser() as chosen:
-        page.keyboard.press("Tab")  # the browser's driver listens for the dialog only from the second key on
+    for _ in range(20):
         page.keyboard.press("o")
-    chosen.value.set_files(tmp_path / "one.jsonl")
+        page.wait_for_timeout(250)
+        if choosers:
+            break
+    choosers[0].set_files(tmp_path / "one.jsonl")
     page.wait_for_selector("text=alpha question 0")
     [row] = sessions.recent_sessions(5)
     page.goto(live_url + reverse("session_delete", args=[row.id]))
