@@ -4,11 +4,16 @@ python -m bench [--mb 50] [--kinds plain,repeats] [--formats claude-code,opencla
 python -m bench generate --kind plain (--mb 200 | --calls 30000) [--format openclaw] [--seed 1] [--scale 1.0] OUT
 python -m bench pages [--calls 1000,10000,30000] [--rounds 9] [--keep FOLDER] [--paint]
 python -m bench live-page [--mb 200]
+python -m bench live [--sessions 50] [--streams 200] [--minutes 1] [--every 5]
+python -m bench replay SOURCE TARGET [--pause 0.05]
+python -m bench peers [--mb 20]
+python -m bench all [--mb 50] [--calls 1000,10000,30000]
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -17,9 +22,10 @@ from typing import TypeVar
 
 import orjson
 
-from bench import live_page, pages
+from bench import live, live_page, pages, peers, replay
 from bench.generate import FORMATS, Generated, Size, generate
 from bench.plan import KINDS
+from bench.scratch import database_name
 from bench.table import MEASURES, Case, measured, rendered
 
 MB = 1_000_000
@@ -35,7 +41,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return pages.main(given[1:])
     if given[:1] == ["live-page"]:
         return live_page.main(given[1:])
+    if given[:1] == ["live"]:
+        return live.main(given[1:])
+    if given[:1] == ["replay"]:
+        return replay.main(given[1:])
+    if given[:1] == ["peers"]:
+        return peers.main(given[1:])
+    if given[:1] == ["all"]:
+        return _all(given[1:])
     return _run(given)
+
+
+def _all(arguments: Sequence[str]) -> int:
+    """Both tables: what imports cost, then what pages, replies and searches cost."""
+    parser = argparse.ArgumentParser(prog="python -m bench all", description=_all.__doc__)
+    parser.add_argument("--mb", default="50", help="size of each import, in MB (default 50)")
+    parser.add_argument("--calls", default="1000,10000,30000", help="sizes of the sessions that pages are asked of")
+    parser.add_argument("--formats", default=",".join(FORMATS), help=f"of {', '.join(FORMATS)}")
+    parser.add_argument("--kinds", default="plain,repeats,compacted", help=f"of {', '.join(KINDS)}")
+    parser.add_argument("--rounds", default="3", help="repetitions; medians are shown (default 3)")
+    args = parser.parse_args(arguments)
+    shared = ["--formats", args.formats, "--rounds", args.rounds]
+    print(f"on {database_name()}, Python {sys.version.split()[0]}, {os.cpu_count()} processors\n", flush=True)
+    status = _run(["--mb", args.mb, "--kinds", args.kinds, *shared])
+    print(flush=True)
+    return max(status, pages.main(["--calls", args.calls, *shared]))
 
 
 def _generate(arguments: Sequence[str]) -> int:

@@ -49,12 +49,17 @@ def pages(of: Extent, *, word: str = "harbor") -> list[Address]:
         Address("Compactions", f"{base}compactions/"),
         Address("Graph", f"{base}graph/"),
         Address("Budget", f"{base}budget/"),
+        Address("If it compacted now", f"{base}if-now/"),
         Address("Problems", f"{base}problems/"),
         Address("a message", f"{base}messages/{of.last_message}/"),
         Address("Search", f"/search/?q={word}"),
+        Address("Search, two words", f"/search/?q={word}+ledger"),
+        Address("Search, a phrase", f"/search/?q=%22{word}+ledger%22"),
+        Address("Search, nothing found", "/search/?q=unheardofword"),
         Address("Search in the session", f"/search/?q={word}&session={of.session_id}"),
         Address("find, no script", f"{base}find/?q={word}"),
         Address("Jobs", "/jobs/"),
+        Address("Alerts", "/alerts/"),
         Address("Originals", "/originals/"),
     ]
     if of.compactions:
@@ -73,7 +78,7 @@ def figures(of: Extent, *, word: str = "harbor") -> list[Address]:
     return found
 
 
-def interface(of: Extent) -> list[Address]:
+def interface(of: Extent, *, word: str = "harbor") -> list[Address]:
     """The JSON interface's reading operations on a session."""
     base = f"/api/v1/sessions/{of.session_id}"
     parts = (
@@ -81,6 +86,7 @@ def interface(of: Extent) -> list[Address]:
         f"/calls/{of.calls}/snapshot", f"/calls/{of.calls}/snapshot/items", "/snapshots", "/compactions",
     )  # fmt: skip
     found = [Address(f"API {part or '/'}", base + part, REPLY_BYTES) for part in parts]
+    found.append(Address("API search", f"/api/v1/search?q={word}&session={of.session_id}", REPLY_BYTES))
     if of.compactions:
         found.append(Address("API /compactions/N", f"{base}/compactions/{of.compactions}", REPLY_BYTES))
         found.append(Address("API /compactions/N/items", f"{base}/compactions/{of.compactions}/items", REPLY_BYTES))

@@ -1,6 +1,6 @@
 """One measurement in one process: what to run, its wall and processor seconds, its peak memory, as a line of JSON.
 
-    python -m bench.measure parse|read|read-tokens|import PATH…
+    python -m bench.measure parse|read|read-tokens|import|again|grown PATH…
     python -m bench.measure import-into DATA PATH…
 
 Each runs in a process of its own, so that no measurement warms or swells another.
@@ -8,8 +8,10 @@ Each runs in a process of its own, so that no measurement warms or swells anothe
 
 from __future__ import annotations
 
+import atexit
 import gc
 import resource
+import shutil
 import sys
 import tempfile
 import time
@@ -29,6 +31,8 @@ from contextviz.tokens.estimate import estimate
 from contextviz.tokens.pool import MemoryPool
 
 KIB = 1024
+GROWN = 0.01
+SETTLED_SECONDS = 2.5
 Counts = dict[str, int]
 
 
@@ -79,15 +83,57 @@ def _prepare_tokens(paths: Sequence[Path]) -> Callable[[], Counts]:
 
 def _prepare_import(paths: Sequence[Path]) -> Callable[[], Counts]:
     """The whole: files received, read, counted and saved, into a database of its own that goes away again."""
-    folder = tempfile.TemporaryDirectory(prefix="contextviz-bench-")
-    run_into = _prepare_import_into([Path(folder.name), *paths])
+    folder = _scratch_folder()
+    return _prepare_import_into([folder, *paths])
 
-    def run() -> Counts:
-        counts = run_into()
-        folder.cleanup()
-        return counts
 
-    return run
+def _prepare_again(paths: Sequence[Path]) -> Callable[[], Counts]:
+    """The import of files of which nothing has changed since they were imported in this process."""
+    return _prepare_second(paths, grows=False)
+
+
+def _prepare_grown(paths: Sequence[Path]) -> Callable[[], Counts]:
+    """The import of files that became a hundredth longer since they were imported in this process."""
+    return _prepare_second(paths, grows=True)
+
+
+def _prepare_second(paths: Sequence[Path], *, grows: bool) -> Callable[[], Counts]:
+    folder = _scratch_folder()
+    files, tails = _copied(files_below(paths), folder / "files", GROWN if grows else 0)
+    run_into = _prepare_import_into([folder / "data", *files])
+    time.sleep(SETTLED_SECONDS)  # a file that changed just now is opened again: its time may be too coarse
+    import_here(files)
+    for file, tail in zip(files, tails, strict=True):
+        if tail:
+            with file.open("ab") as out:
+                out.write(tail)
+    return run_into
+
+
+def _scratch_folder() -> Path:
+    """A folder that goes away when the process ends."""
+    folder = tempfile.TemporaryDirectory(prefix="contextviz-bench-", ignore_cleanup_errors=True)
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
+
+
+def _copied(files: Sequence[Path], folder: Path, share: float) -> tuple[list[Path], list[bytes]]:
+    """Copies without their last whole lines, and those lines: `share` of each file, nothing where it is 0."""
+    folder.mkdir(parents=True)
+    copies, tails = [], []
+    for file in files:
+        copy = folder / file.name
+        shutil.copyfile(file, copy)
+        with copy.open("r+b") as stream:
+            size = copy.stat().st_size
+            stream.seek(size - int(size * share))
+            if share:
+                stream.readline()
+            at = stream.tell()
+            tails.append(stream.read())
+            stream.truncate(at)
+        copies.append(copy)
+    return copies, tails
 
 
 def _prepare_import_into(paths: Sequence[Path]) -> Callable[[], Counts]:
@@ -112,6 +158,8 @@ PREPARE: dict[str, Callable[[Sequence[Path]], Callable[[], Counts]]] = {
     "read": _prepare_read,
     "read-tokens": _prepare_tokens,
     "import": _prepare_import,
+    "again": _prepare_again,
+    "grown": _prepare_grown,
     "import-into": _prepare_import_into,
 }
 

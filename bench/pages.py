@@ -71,7 +71,7 @@ def main(arguments: Sequence[str]) -> int:
     formats = [name for name in FORMATS if name in args.formats.split(",")]
     sizes = [int(text) for text in args.calls.split(",")]
     with _folder(args.keep) as folder:
-        open_scratch(folder / "data")
+        open_scratch(folder / "data", is_kept=args.keep is not None)
         extents = [(name, _session(folder, name, calls)) for name in formats for calls in sizes]
         import_module("django.conf").settings.ALLOWED_HOSTS = ["*"]
         if args.profile:

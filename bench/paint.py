@@ -28,12 +28,18 @@ PAINTED = """() => {
 PAGES = {"Session": "/sessions/{0}/", "Context": "/sessions/{0}/calls/{1}/", "Budget": "/sessions/{0}/budget/"}
 
 
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as finder:
+        finder.bind(("127.0.0.1", 0))
+        found: int = finder.getsockname()[1]
+        return found
+
+
 @contextmanager
 def served(data: Path) -> Iterator[str]:
     """The address of the product's own server, in a process of its own, on the data folder."""
-    with socket.socket() as finder:
-        finder.bind(("127.0.0.1", 0))
-        port = finder.getsockname()[1]
+    port = free_port()
     environment = os.environ | {"CONTEXTVIZ_DATA_DIR": str(data), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "uvicorn", "contextviz.asgi:application", "--port", str(port), "--lifespan", "off"]
     log = data.parent / "server.log"

@@ -14,12 +14,14 @@ import orjson
 
 from bench.generate import Generated
 
-MEASURES = ("parse", "read", "read-tokens", "import")
+MEASURES = ("parse", "read", "read-tokens", "import", "again", "grown")
 WORDS = {
     "parse": "bare orjson lines",
     "read": "read, no tokens",
     "read-tokens": "read with tokens",
     "import": "import (saved)",
+    "again": "import again, unchanged",
+    "grown": "import again, 1% longer",
 }
 MB, MIB = 1_000_000, 1024 * 1024
 

@@ -73,13 +73,15 @@ def env_list(name: str) -> list[str]:
 def postgres_database(url: str, password: str = "") -> dict[str, Any]:
     """Django's connection dictionary for a `postgres://user:password@host:port/name?option=value` address; `password`
     where the address has none."""
-    parts = urlsplit(url)
+    # The address may hold a password, so no message repeats it.
+    unlike = f"{PREFIX}DATABASE_URL must look like postgres://user:password@host:5432/name; leave it unset for SQLite."
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # half an IPv6 address
+        raise ImproperlyConfigured(unlike) from None
     name = unquote(parts.path.lstrip("/"))
     if parts.scheme not in {"postgres", "postgresql"} or not name:
-        # The address may hold a password, so it is not repeated here.
-        raise ImproperlyConfigured(
-            f"{PREFIX}DATABASE_URL must look like postgres://user:password@host:5432/name; leave it unset for SQLite."
-        )
+        raise ImproperlyConfigured(unlike)
     try:
         port = str(parts.port or "")
     except ValueError as error:
@@ -148,6 +150,8 @@ USE_TZ = True
 # Loopback names only: a page of another site that rebinds its name to 127.0.0.1 is refused by its Host header.
 ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]", *env_list("ALLOWED_HOSTS")]
 CSRF_TRUSTED_ORIGINS = env_list("TRUSTED_ORIGINS")
+# Set by the server when it opens its socket (contextviz.cli.listening); nobody knows where another server listens.
+LISTENS_ON_LOOPBACK = False
 HTTPS = env_bool("HTTPS")  # a proxy in front speaks TLS to browsers
 
 INSTALLED_APPS = [
@@ -245,6 +249,11 @@ FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHand
 FILE_UPLOAD_TEMP_DIR = str(INCOMING_DIR)
 FILE_UPLOAD_PERMISSIONS = 0o600
 
+# ---- following files -------------------------------------------------------------------------------------------------
+# What `up` follows; `homes` stands for the agents' own folders.
+WATCH = [part.strip() for part in env_str("WATCH").split(os.pathsep) if part.strip()]
+WATCH_POLL = env_bool("WATCH_POLL")  # look again and again, where the system does not tell of changes
+
 # ---- retention -------------------------------------------------------------------------------------------------------
 RETENTION_DAYS = env_int("RETENTION_DAYS", 0)  # sessions that ended longer ago are removed; 0 keeps them
 RETENTION_BYTES = env_int("RETENTION_MB", 0) * 1024 * 1024  # the oldest are removed above this; 0 keeps them
@@ -267,7 +276,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ADMIN_PASSWORD = env_secret("ADMIN_PASSWORD")  # of the account `admin`, made at the start where no admin has one
 LOGIN_URL = "/sign-in/"
 LOGIN_REDIRECT_URL = "/"
-SIGN_IN_EXEMPT_PREFIXES = ("/api/", "/healthz")  # the API checks its own keys
+SIGN_IN_EXEMPT_PREFIXES = ("/api/", "/v1/", "/healthz")  # the API and the OTLP receiver check their own keys
 SESSION_COOKIE_NAME = "contextviz_session"  # cookies ignore ports: another local Django must not overwrite ours
 SESSION_COOKIE_SAMESITE = "Strict"
 SESSION_COOKIE_HTTPONLY = True
@@ -295,6 +304,9 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": ["'none'"],
     }
 }
+
+# Alerts may call addresses inside (loopback, private networks) only where somebody says so.
+WEBHOOK_PRIVATE = env_bool("WEBHOOK_PRIVATE")
 
 # The server that `up` starts tells open event streams to end through this function, by name.
 SHUTDOWN_HOOK = "contextviz.live.shutdown.run_all"

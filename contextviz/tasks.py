@@ -11,7 +11,9 @@ from celery.signals import worker_ready
 from django.db import connections
 from django.utils import timezone
 
-from contextviz.services import delete, digest, expand, indexing, jobs, retrieve
+from contextviz.services import alerts, delete, digest, expand, inbox, indexing, jobs, live, retrieve, watching
+from contextviz.services.budget.costs import refresh_costs
+from contextviz.services.export import looking
 from contextviz.services.follow import Follower
 from contextviz.services.keeping import retention, workers
 
@@ -19,6 +21,7 @@ logger = logging.getLogger("contextviz.tasks")
 RECOVER_SECONDS = 30.0
 FOLLOW_SECONDS = 1.0
 RETENTION_SECONDS = 600.0
+STUCK_SECONDS = 30.0
 _follower = Follower()
 
 
@@ -26,6 +29,7 @@ _follower = Follower()
 def run_digest(*, job_id: str, **_: Any) -> None:
     """Read a batch of files."""
     digest.digest(job_id)
+    _call_webhooks()
     _index_behind()
 
 
@@ -53,12 +57,32 @@ def run_index_texts(*, job_id: str, **_: Any) -> None:
     indexing.index_texts(job_id)
 
 
+@shared_task(name="contextviz.look_through")
+def run_look_through(*, job_id: str, **_: Any) -> None:
+    """Look a session through before its export."""
+    looking.look(job_id)
+
+
+@shared_task(name="contextviz.send_webhook")
+def run_send_webhook(*, job_id: str, **_: Any) -> None:
+    """Call an alert's webhook."""
+    alerts.send_webhook(job_id)
+
+
 @shared_task(name="contextviz.recover")
 def recover(*, include_queued: bool = False, **_: Any) -> None:
     """Queue again what dead processes left."""
     for job_id in jobs.recover_stale(now=timezone.now(), include_queued=include_queued):
         enqueue(job_id)
+    for job_id in inbox.open_waiting(now=timezone.now()):
+        enqueue(job_id)
     _index_behind(with_sessions=include_queued)
+
+
+def _call_webhooks() -> None:
+    """Have the webhooks called of the alerts that were written just now."""
+    for job_id in alerts.waiting_webhooks():
+        enqueue(job_id)
 
 
 def _index_behind(*, with_sessions: bool = False) -> None:
@@ -74,6 +98,8 @@ TASKS = {
     "retrieve_original": run_retrieve_original,
     "delete_session": run_delete_session,
     "index_texts": run_index_texts,
+    "look_through": run_look_through,
+    "send_webhook": run_send_webhook,
 }
 
 
@@ -86,6 +112,7 @@ def enqueue(job_id: UUID | str) -> None:
 def recover_at_start(sender: Any = None, **_: Any) -> None:
     """A worker begins with what was left by those before it, and looks again every half minute."""
     _recover_here(include_queued=True)
+    _price_here()
     _beat_here()
     timer = getattr(sender, "timer", None)
     if timer is not None:
@@ -93,6 +120,7 @@ def recover_at_start(sender: Any = None, **_: Any) -> None:
         timer.call_repeatedly(FOLLOW_SECONDS, _follow_here)
         timer.call_repeatedly(workers.BEAT_SECONDS, _beat_here)
         timer.call_repeatedly(RETENTION_SECONDS, _remove_old_here)
+        timer.call_repeatedly(STUCK_SECONDS, _look_for_stuck_here)
 
 
 def _recover_here(*, include_queued: bool = False) -> None:
@@ -102,6 +130,16 @@ def _recover_here(*, include_queued: bool = False) -> None:
         logger.exception("what dead processes left could not be queued again")
     finally:
         connections.close_all()  # this is the worker's main process; its children must not inherit a connection
+
+
+def _price_here() -> None:
+    """A version with other prices than the last has them in every list from its first start on."""
+    try:
+        refresh_costs()
+    except Exception:
+        logger.exception("the costs of sessions could not be worked out again")
+    finally:
+        connections.close_all()
 
 
 def _follow_here() -> None:
@@ -126,7 +164,19 @@ def _remove_old_here() -> None:
     try:
         for job_id in retention.remove_due(now=timezone.now()):
             enqueue(job_id)
+        live.forget_old(now=timezone.now())
+        watching.forget_done(now=timezone.now())
     except Exception:
         logger.exception("old sessions could not be looked at")
+    finally:
+        connections.close_all()
+
+
+def _look_for_stuck_here() -> None:
+    try:
+        if alerts.look_for_stuck(now=timezone.now()):
+            _call_webhooks()
+    except Exception:
+        logger.exception("sessions that are stuck could not be looked for")
     finally:
         connections.close_all()

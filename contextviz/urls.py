@@ -3,9 +3,13 @@ from __future__ import annotations
 from django.urls import include, path
 
 from contextviz.api.api import api
+from contextviz.api.otlp import receive
 
 urlpatterns = [
     path("api/v1/", api.urls),
+    path("v1/traces", receive, {"signal": "traces"}, name="otlp_traces"),
+    path("v1/logs", receive, {"signal": "logs"}, name="otlp_logs"),
+    path("v1/metrics", receive, {"signal": "metrics"}, name="otlp_metrics"),
     path("live/", include("contextviz.live.urls")),
     path("", include("contextviz.web.urls")),
 ]

@@ -7,6 +7,7 @@ committed, 1440 by 900, each below 200 KB.
 from __future__ import annotations
 
 import base64
+import itertools
 import os
 import struct
 import sys
@@ -84,6 +85,16 @@ def pages() -> dict[str, str]:
     }
 
 
+def growing() -> dict[str, str]:
+    """The page of what happens now, with something that does."""
+    from django.urls import reverse
+
+    from tests.live.growing import three_sessions
+
+    three_sessions()
+    return {"live": reverse("live")}
+
+
 PIXELS = """async (picture) => {
   const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${picture}`)).blob());
   const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext("2d");
@@ -133,11 +144,12 @@ def main() -> int:
     with server() as (url, cookie), sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_FLAGS)
         blank = browser.new_page()
-        for theme in ("light", "dark"):
+        # What grows comes last: it would stand in the Library of the demo.
+        for chosen, theme in itertools.product((pages, growing), ("light", "dark")):
             context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=theme)
             context.add_cookies([cookie, {"name": "contextviz_theme", "value": theme, "url": url}])
             page = context.new_page()
-            for name, address in pages().items():
+            for name, address in chosen().items():
                 page.goto(url + address)
                 wait_drawn(page)
                 page.wait_for_timeout(400)

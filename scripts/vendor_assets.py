@@ -25,7 +25,7 @@ AXE_LICENCE = "axe.LICENSE.txt"
 PLOTLY = "plotly-contextviz.min.js"
 LICENCES = "plotly-contextviz.LICENSES.txt"
 PACKAGES = {"plotly.js": "4.1.1", "esbuild": "0.28.2", "buffer": "6.0.3", "stream-browserify": "3.0.0"}
-TRACES = ("bar", "box", "heatmap", "histogram", "icicle", "sankey", "sunburst", "treemap", "waterfall")
+TRACES = ("bar", "heatmap", "histogram", "treemap")  # besides scatter; each page that draws waits for all of them
 ESBUILD = (
     "--bundle",
     "--minify",
@@ -45,10 +45,10 @@ ADDRESS = re.compile(r"https?://[A-Za-z0-9][^\s\"'`\\<>)]*")
 
 
 def entry() -> str:
-    """The source of the bundle: plotly's core, the traces contextviz draws, and the eval-free build of scattergl."""
+    """The source of the bundle: plotly's core, the traces that contextviz draws."""
     lines = ["'use strict';", "var Plotly = require('plotly.js/lib/core');", "Plotly.register(["]
     lines += [f"  require('plotly.js/lib/{name}')," for name in TRACES]
-    lines += ["  require('plotly.js/src/traces/scattergl/strict'),", "]);", "module.exports = Plotly;"]
+    lines += ["]);", "module.exports = Plotly;"]
     return "\n".join(lines) + "\n"
 
 

@@ -6,13 +6,16 @@ from collections import Counter
 from zoneinfo import ZoneInfo
 
 from contextviz.analysis.findings import findings, main_calls, newer_compaction
-from contextviz.analysis.spend import part, spend_json, total_of
+from contextviz.analysis.spend import CACHED_IS_INPUT, part, spend_json, total_of
 from contextviz.analysis.summary_graph import integrity
 from contextviz.events.call import ModelCall
 from contextviz.events.compaction import Compaction
+from contextviz.events.engine_event import EngineEvent
+from contextviz.events.evidence import check_as_dict
 from contextviz.events.message import Block, Message
 from contextviz.events.problem import ReadProblem
-from contextviz.events.session import Transcript
+from contextviz.events.session import Configuration, Session, Transcript
+from contextviz.events.snapshot import WindowCheck
 from contextviz.events.times import iso
 from contextviz.events.topic import Topic, TopicEvent
 
@@ -136,6 +139,7 @@ def _billing(transcript: Transcript) -> Json:
         extra = {"id": agent.id, "last_prompt_tokens": last, "messages": agent.message_count}
         subagents.append({**extra, **part(own, format_name=name)})
     unlogged = transcript.unlogged_usage
+    checks = {one.call_index: one.check for one in transcript.log.snapshots if one.check is not None}
     return {
         "api_calls": len(calls),
         "failed_calls": transcript.failed_calls,
@@ -145,11 +149,11 @@ def _billing(transcript: Transcript) -> Json:
         "summaries_spend": part((call for call in calls if call.purpose != "turn"), format_name=name),
         "active_path_spend": part(main_calls(transcript), format_name=name),
         "unlogged_spend": spend_json(unlogged, format_name=name) if unlogged else None,
-        "per_call": [_call_json(call, transcript) for call in calls],
+        "per_call": [_call_json(call, transcript, checks.get(call.index)) for call in calls],
     }
 
 
-def _call_json(call: ModelCall, transcript: Transcript) -> Json:
+def _call_json(call: ModelCall, transcript: Transcript, check: WindowCheck | None) -> Json:
     usage = call.usage
     row: Json = {
         "id": call.id,
@@ -165,8 +169,9 @@ def _call_json(call: ModelCall, transcript: Transcript) -> Json:
         "output": usage.output_tokens,
         "window": call.window or transcript.session.window,
         "basis": call.basis,
+        "check": None if check is None else check_as_dict(check),
     }
-    if transcript.session.format == "codex":
+    if transcript.session.format in CACHED_IS_INPUT:
         row["input_total"] = usage.prompt_tokens
     return row
 
@@ -180,9 +185,29 @@ def _window(transcript: Transcript) -> Json:
         "last_prompt_tokens": tokens,
         "window": window,
         "window_basis": "reported" if last and last.window else transcript.session.window_basis,
+        "compaction_threshold": transcript.session.compaction_threshold,
+        "compaction_threshold_basis": _threshold_basis(transcript.session),
+        "configuration": _configuration(transcript.session.configuration),
         "occupancy": _occupancy(transcript, tokens, window),
         "compactions": [_compaction_json(one) for one in transcript.compactions],
         "context_items_at_end": transcript.context_at_end,
+    }
+
+
+def _threshold_basis(session: Session) -> str:
+    return "unknown" if session.compaction_threshold is None else session.compaction_threshold_basis or "reported"
+
+
+def _configuration(found: Configuration | None) -> Json | None:
+    if found is None:
+        return None
+    return {
+        "agent": found.agent,
+        "files": list(found.files),
+        "engine": found.engine,
+        "settings": found.settings,
+        "windows": found.windows,
+        "left_out": found.left_out,
     }
 
 
@@ -236,6 +261,8 @@ def _stores(transcript: Transcript) -> Json:
     if transcript.topics or transcript.topic_events:
         found["topics"] = [_topic_json(topic) for topic in transcript.topics]
         found["topic_events"] = [_topic_event_json(event) for event in transcript.topic_events]
+    if transcript.engine_events:
+        found["engine_events"] = [_engine_event_json(event) for event in transcript.engine_events]
     return found
 
 
@@ -268,6 +295,19 @@ def _topic_event_json(event: TopicEvent) -> Json:
         "artifacts": event.artifacts,
         "active_topics": event.active_topics,
         "source": event.source,
+    }
+
+
+def _engine_event_json(event: EngineEvent) -> Json:
+    return {
+        "type": event.type,
+        "engine": event.engine,
+        "at": iso(event.at),
+        "origin": event.origin,
+        "quality": event.quality,
+        "file": event.file,
+        "line": event.line,
+        "data": event.data,
     }
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from contextviz.analysis.transcript import call_arguments
-from contextviz.events.markers import Marker, MarkerKind, find_markers
+from contextviz.events.artefacts import standing_markers
+from contextviz.events.artefacts.markers import Marker, MarkerKind
 from contextviz.events.session import Transcript
 from contextviz.events.text import TextPool
 
@@ -43,7 +44,7 @@ class Original:
 def originals(
     transcript: Transcript, pool: TextPool, *, is_known: Callable[[str], bool] | None = None
 ) -> list[Original]:
-    """The handles that the markers of a session name, in the order they appear first.
+    """The handles that the markers of a session name, in the order they appear first; not those in code blocks.
 
     `is_known` tells whether the bytes behind a handle (or the beginning of one) are held.
     """
@@ -58,7 +59,7 @@ def originals(
             if block.kind == "tool_call":
                 asked.extend((message.index, text) for tool in RETRIEVE_TOOLS if tool in text[:2000])
                 continue
-            for marker in find_markers(text):
+            for marker in standing_markers(text):
                 original = found.setdefault(marker.handle, Original(marker.handle, marker.kind))
                 original.places.append(MarkerPlace(message.index, message.id, message.line, number, marker))
     for index, text in asked:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from contextviz.events.evidence import check_as_dict
 from contextviz.events.session import Transcript
 from contextviz.events.snapshot import ContextItem
 from contextviz.events.text import TextPool
@@ -23,6 +24,7 @@ def snapshot_lines(transcript: Transcript, pool: TextPool) -> Iterator[Json]:
             "response_id": call.response_id,
             "at": iso(call.at),
             "basis": snapshot.basis,
+            "check": None if snapshot.check is None else check_as_dict(snapshot.check),
             "items": [item_json(item, pool) for item in transcript.log.window(position)],
         }
 

@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 from contextviz.events.call import ModelCall
 from contextviz.events.usage import TokenUsage, sum_usage
 
-CACHED_IS_INPUT = frozenset({"codex"})
+# Formats whose own input number holds the cached tokens; their readers declare it (a test holds the two together).
+CACHED_IS_INPUT = frozenset({"atif", "codex", "gemini-api", "gemini-cli", "openai-chat", "openai-responses"})
 Json = dict[str, object]
 
 

@@ -10,7 +10,7 @@ from contextviz.analysis.composition.categories import CATEGORIES, Category
 from contextviz.events.call import ModelCall
 from contextviz.events.compaction import Compaction, CompactionKind
 
-MAX_POINTS = 2000
+MAX_POINTS = 1400  # more than a screen is wide; each is drawn a dozen times over
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +78,15 @@ def strip(
     that report none; `threshold` in tokens. A summariser's own calls are not windows of the agent.
     """
     table = StripTable(agent=agent, threshold=threshold)
-    for call, composition in zip(calls, compositions, strict=True):
-        if call.agent != agent or call.purpose != "turn":
-            continue
-        table.calls.append(call.index + 1)
-        for name, part in composition.parts.items():
-            table.categories[name].append(part)
-        table.reported.append(composition.reported)
-        table.residual.append(composition.residual)
-        table.window.append(window if call.window is None else call.window)
-        table.cache_read.append(call.usage.cache_read_tokens)
+    both = zip(calls, compositions, strict=True)
+    chosen = [(call, row) for call, row in both if call.agent == agent and call.purpose == "turn"]
+    table.calls = [call.index + 1 for call, _ in chosen]
+    for name, column in zip(CATEGORIES, zip(*(row.tokens for _, row in chosen), strict=True), strict=bool(chosen)):
+        table.categories[name] = list(column)
+    table.reported = [row.reported for _, row in chosen]
+    table.residual = [row.residual for _, row in chosen]
+    table.window = [window if call.window is None else call.window for call, _ in chosen]
+    table.cache_read = [call.usage.cache_read_tokens for call, _ in chosen]
     table.compactions = [mark_of(compaction) for compaction in compactions if compaction.agent == agent]
     return table
 

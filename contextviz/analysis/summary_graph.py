@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from contextviz.analysis.recognised import add_recognised
 from contextviz.analysis.summary_integrity import Integrity, integrity
 from contextviz.analysis.summary_links import Links
 from contextviz.events.compaction import Compaction, ContextRef, NodeKind, StoreMessage, SummaryNode, SummaryStore
@@ -145,8 +146,9 @@ def graph(store: SummaryStore) -> SummaryGraph:
 
 def _spans(store: SummaryStore, links: Links, place: dict[str, int]) -> dict[str, tuple[float, int]]:
     """Middle (in messages) and number of messages of each node: leaves by what they cover, parents by the mean of
-    their sources. A node with neither stands behind the one made before it."""
+    their sources. A node with neither stands where a message is it, else behind the one made before it."""
     spans: dict[str, tuple[float, int]] = {}
+    told = {message.text.digest: at for at, message in enumerate(store.messages) if message.text.chars}
     behind = 0.0
     for node in sorted(links.nodes.values(), key=lambda one: links.depths[one.id]):
         own = [place[name] for name in node.covers if name in place]
@@ -158,6 +160,8 @@ def _spans(store: SummaryStore, links: Links, place: dict[str, int]) -> dict[str
             middle = float(max(own) + 1)
         elif below:
             middle = sum(span[0] for span in below) / len(below)
+        elif node.text.digest in told:
+            middle = told[node.text.digest] + 0.5
         else:
             middle = min(behind + 1.0, float(max(len(store.messages), 1)))
         behind = middle
@@ -191,7 +195,8 @@ def _band(store: SummaryStore, nodes: Sequence[GraphNode], place: dict[str, int]
 
 def rolling_store(transcript: Transcript) -> SummaryStore:
     """The rolling graph of a session without a store: each summary is made from the one before it and the messages
-    that its compaction dropped. Only the main agent's active path counts; a reset starts the chain anew."""
+    that its compaction dropped. Only the main agent's active path counts; a reset starts the chain anew. Summaries that
+    an engine left in the messages stand beside them."""
     messages = [one for one in transcript.messages if one.agent is None and one.on_active_path and one.id is not None]
     store = SummaryStore("rolling", transcript.files[0] if transcript.files else "", [transcript.session.id])
     store.messages = [
@@ -219,6 +224,7 @@ def rolling_store(transcript: Transcript) -> SummaryStore:
         store.context.append(ContextRef("summary", latest.id))
     rest = [ContextRef("message", one.id) for one in store.messages if one.id not in folded]
     store.context.extend(rest)
+    add_recognised(store, transcript)
     return store
 
 

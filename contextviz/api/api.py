@@ -13,16 +13,29 @@ from contextviz.api.auth import caller_of
 from contextviz.api.errors import handle_errors
 from contextviz.api.params import operation
 from contextviz.api.replies import one
-from contextviz.api.resources import calls, compactions, folds, jobs, messages, originals, search, sessions, uploads
+from contextviz.api.resources import (
+    alerts,
+    calls,
+    compactions,
+    events,
+    folds,
+    jobs,
+    messages,
+    originals,
+    search,
+    sessions,
+    uploads,
+)
 
 DESCRIPTION = """\
 Everything that contextviz read of agents' sessions, as JSON.
 
 Lists are `{"items": […], "next": cursor or null}`; give `next` back as `cursor` to go on. Calls and compactions are
 numbered from 1 as on the pages, messages and items indexed from 0. Every number of tokens says its basis (reported,
-derived, estimated, unknown); unknown is null, never 0. Texts come with `?text=1` and are not masked. Names and
-sentences of a transcript are cut after 2,000 characters, names after 200. Every error has one shape. Work (uploads,
-expand, retrieve, delete) is answered with 202 and a job.
+derived, estimated, unknown); unknown is null, never 0. Texts come with `?text=1`, values that look like secrets
+masked; with `?unmasked=1` and the scope `unmask` they come as they are, and that is written down. Names and sentences
+of a transcript are cut after 2,000 characters, names after 200. Every error has one shape. Work (uploads, expand,
+retrieve, delete) is answered with 202 and a job.
 """
 
 
@@ -59,5 +72,5 @@ def show_index(request: HttpRequest) -> HttpResponse:
     return one(Index(version=__version__, openapi="/api/v1/openapi.json", caller=caller.name, scopes=names))
 
 
-for part in (sessions, calls, messages, compactions, folds, originals, search, uploads, jobs):
+for part in (sessions, calls, messages, compactions, folds, originals, search, uploads, jobs, events, alerts):
     api.add_router("", part.router)

@@ -53,7 +53,8 @@ class ApiKey(AuthBase):
     openapi_bearerFormat = "cvz_…"
     openapi_description = (
         "A key made under Settings or by `contextviz api-key create`. Each operation names the scopes of which a key "
-        "must have one in `x-scopes`: read, ingest (uploads), operate (jobs, expand, retrieve, delete)."
+        "must have one in `x-scopes`: read, ingest (uploads), operate (jobs, expand, retrieve, delete). `unmasked=1` "
+        "needs the scope unmask as well."
     )
 
     def __init__(self, *scopes: str) -> None:

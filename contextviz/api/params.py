@@ -25,6 +25,10 @@ Sha256 = PathEx[str, P(pattern=r"^[0-9a-f]{64}$", description="64 hex digits, sm
 Limit = QueryEx[int, P(ge=1, le=MOST_ITEMS, description="Items a page; fewer come where a reply would pass 1 MB")]
 Cursor = QueryEx[str | None, P(max_length=400, description="`next` of the page before")]
 WithText = QueryEx[bool, P(description="Whether texts have their body; a page is shorter where they are long")]
+Unmasked = QueryEx[
+    bool,
+    P(description="Whether texts keep values that look like secrets; needs the scope `unmask`, and is written down"),
+]
 Words = QueryEx[str, P(max_length=400, pattern=NO_NUL)]
 
 

@@ -14,6 +14,8 @@ from ninja import Schema
 
 from contextviz import tasks
 from contextviz.api.shapes import JobOpened, Text, Tokens
+from contextviz.events.masking import MARGIN_CHARS, safe_cut, without_secrets
+from contextviz.events.secrets import find_secrets
 from contextviz.events.text import TextRef
 from contextviz.store.texts import OpenText, TextReader
 
@@ -26,15 +28,17 @@ Row = TypeVar("Row")
 
 
 class Bodies:
-    """The words of the texts of one reply, as far as they fit; none where they were not asked for."""
+    """The words of the texts of one reply, as far as they fit; none where they were not asked for. Secrets are masked
+    in them unless `unmasked`."""
 
-    def __init__(self, refs: Iterable[TextRef], *, wanted: bool) -> None:
+    def __init__(self, refs: Iterable[TextRef], *, wanted: bool, unmasked: bool = False) -> None:
+        self.is_unmasked = unmasked
         self._is_wanted = wanted
         self._left = MOST_TEXT_BYTES
         self._held: dict[bytes, OpenText] = {}
         self.is_spent = False
         if wanted:
-            self._held = READER.beginnings(_first(refs), chars=MOST_TEXT_CHARS)
+            self._held = READER.beginnings(_first(refs), chars=MOST_TEXT_CHARS + MARGIN_CHARS)
 
     def text(self, ref: TextRef, tokens: int | None = None) -> Text:
         """A text with its body where that was asked for and still fits; `tokens` where they are not the text's own."""
@@ -43,14 +47,22 @@ class Bodies:
         if not self._is_wanted:
             return text
         opened = self._held.get(ref.digest)
-        size = len(orjson.dumps(opened.text)) if opened else 0
+        body, is_cut = self._cut(opened) if opened else ("", True)
+        found = [] if self.is_unmasked else find_secrets(body)
+        shown = without_secrets(body) if found else body
+        size = len(orjson.dumps(shown))
         if opened is None or size > self._left:
             self.is_spent = True
             text.is_cut = True
             return text
         self._left -= size
-        text.body, text.is_cut = opened.text, opened.is_cut
+        text.body, text.is_cut, text.masked = shown, is_cut, len(found)
         return text
+
+    def _cut(self, opened: OpenText) -> tuple[str, bool]:
+        if len(opened.text) <= MOST_TEXT_CHARS:
+            return opened.text, opened.is_cut
+        return (opened.text[:MOST_TEXT_CHARS] if self.is_unmasked else safe_cut(opened.text, MOST_TEXT_CHARS)), True
 
     def find(self, ref: TextRef | None) -> Text | None:
         """The same where there may be no text."""
@@ -68,9 +80,15 @@ def _first(refs: Iterable[TextRef]) -> list[TextRef]:
     return taken
 
 
-def one(reply: Schema, *, status: int = 200) -> HttpResponse:
-    """One object."""
-    return HttpResponse(reply.model_dump_json(), status=status, content_type=JSON_TYPE)
+def one(reply: Schema, *, status: int = 200, bodies: Bodies | None = None) -> HttpResponse:
+    """One object, with the bodies that are in it."""
+    return _answer(reply.model_dump_json().encode("utf-8"), bodies, status=status)
+
+
+def _answer(body: bytes, bodies: Bodies | None, *, status: int = 200) -> HttpResponse:
+    response = HttpResponse(body, status=status, content_type=JSON_TYPE)
+    response.is_unmasked = bodies is not None and bodies.is_unmasked  # type: ignore[attr-defined]  # for the last look
+    return response
 
 
 def page(
@@ -89,14 +107,14 @@ def page(
         item = build(row).model_dump_json().encode("utf-8")
         size += len(item)
         if parts and (size > MOST_BYTES or (bodies is not None and bodies.is_spent)):
-            return _page(parts, cursor(rows[place - 1]))
+            return _page(parts, cursor(rows[place - 1]), bodies)
         parts.append(item)
-    return _page(parts, cursor(rows[limit - 1]) if len(rows) > limit else None)
+    return _page(parts, cursor(rows[limit - 1]) if len(rows) > limit else None, bodies)
 
 
-def _page(parts: list[bytes], following: str | None) -> HttpResponse:
+def _page(parts: list[bytes], following: str | None, bodies: Bodies | None) -> HttpResponse:
     body = b'{"items":[' + b",".join(parts) + b'],"next":' + orjson.dumps(following) + b"}"
-    return HttpResponse(body, content_type=JSON_TYPE)
+    return _answer(body, bodies)
 
 
 def job_opened(job_id: UUID) -> HttpResponse:

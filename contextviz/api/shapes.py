@@ -7,6 +7,8 @@ from typing import Annotated, Generic, Literal, TypeVar
 from ninja import Schema
 from pydantic import AfterValidator, Field
 
+from contextviz.events.masking import MARGIN_CHARS, without_secrets
+
 Item = TypeVar("Item")
 Basis = Literal["reported", "derived", "estimated", "unknown"]
 NAME_CHARS = 200
@@ -14,7 +16,13 @@ WORDS_CHARS = 2_000
 
 
 def _cut(most: int) -> AfterValidator:
-    return AfterValidator(lambda text: text if len(text) <= most else text[: most - 1] + "…")
+    return AfterValidator(lambda text: quiet(text, most))
+
+
+def quiet(text: str, most: int) -> str:
+    """Words of a transcript, secrets masked, at most `most` characters of them."""
+    masked = without_secrets(text[: most + MARGIN_CHARS])
+    return masked if len(masked) <= most else masked[: most - 1] + "…"
 
 
 # A transcript's own words, which may have any length.
@@ -42,15 +50,23 @@ class Tokens(Schema):
 
 
 class Cost(Schema):
-    """US dollars and where the number comes from; null goes with unknown."""
+    """US dollars and where the number comes from: reported as the source has it, derived from the prices that hold here
+    (estimated where the usage is); null goes with unknown."""
 
     usd: float | None
     basis: Basis
 
 
+class SessionCost(Cost):
+    """The cost of all calls but `unpriced_calls`, which neither the source nor the price table has a cost for."""
+
+    unpriced_calls: int
+
+
 class Text(Schema):
     """A text by its content. `body` is null unless asked for; `is_cut` where it is not the whole text, which
-    `/originals/{sha256}/raw` gives. `sha256` is of the UTF-8 bytes, and its first 24 digits are the handle."""
+    `/originals/{sha256}/raw` gives; `masked` says how many values that look like secrets are words in it. `sha256` is
+    of the UTF-8 bytes as they are kept, and its first 24 digits are the handle."""
 
     sha256: str
     chars: int
@@ -58,6 +74,7 @@ class Text(Schema):
     tokens: Tokens
     body: str | None = None
     is_cut: bool = False
+    masked: int = 0
 
 
 class JobOpened(Schema):

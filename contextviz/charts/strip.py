@@ -15,11 +15,11 @@ _AREA = (0.15, 1.0)
 
 
 def figure(table: StripTable) -> Figure:
-    """The strip of `table` (reduced by the analysis to 2,000 rows at most). An empty table gives an empty plot."""
+    """The strip of `table` (reduced by the analysis to 1,400 rows at most). An empty table gives an empty plot."""
     if not table.calls:
         empty = layout("No model call is known.", MARGIN, xaxis=axis(visible=False), yaxis=axis(visible=False))
         return {"data": [], "layout": empty}
-    totals = [_total(table, row) for row in range(len(table.calls))]
+    totals = _totals(table)
     window = max((value for value in table.window if value is not None), default=None)
     top = max([value for value in totals if value is not None] + [window or 0, table.threshold or 0, 1]) * 1.03
     first, last = table.calls[0], table.calls[-1] + 1
@@ -68,7 +68,7 @@ def summary(table: StripTable) -> str:
     """One sentence: calls, the last window, the largest, and the compactions."""
     if not table.calls:
         return "No model call is known."
-    totals = [_total(table, row) for row in range(len(table.calls))]
+    totals = _totals(table)
     known = [value for value in totals if value is not None]
     parts = [f"Window tokens over calls {table.calls[0]:,} to {table.calls[-1]:,}"]
     if known:
@@ -81,10 +81,13 @@ def summary(table: StripTable) -> str:
     return "; ".join(parts) + "."
 
 
+def _totals(table: StripTable) -> Sequence[int | None]:
+    if None not in table.reported:
+        return table.reported  # of tens of thousands of calls, as providers report them: nothing to add up
+    return [_total(table, row) if one is None else one for row, one in enumerate(table.reported)]
+
+
 def _total(table: StripTable, row: int) -> int | None:
-    reported = table.reported[row]
-    if reported is not None:
-        return reported
     known = [value for column in table.categories.values() if (value := column[row]) is not None]
     return sum(known) if known else None
 

@@ -13,6 +13,7 @@ from contextviz.charts.figure import MAX_POINTS, Figure, array, axis, label, lay
 
 LANE = 84  # pixels; the names beside the chart have the same height
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
+_SIGN_WIDTH = 0.032  # of a compaction over the lanes, as a share of their width
 _HIGH, _THIN = 0.12, 0.36  # where in its lane a bar and a spawned agent stand
 
 
@@ -106,7 +107,11 @@ def figure(table: TopicTable) -> Figure:
             xaxis=axis(range=[-0.004, 1.004], tickvals=[x for x, _ in ticks], ticktext=[text for _, text in ticks]),
             barmode="overlay",
             shapes=shapes,
-            annotations=[*_gap_labels(found), *_compaction_labels(table, found), *_spawn_labels(table, found)],
+            annotations=[
+                *_gap_labels(found, [found.x(mark.at) for mark in table.compactions]),
+                *_compaction_labels(table, found),
+                *_spawn_labels(table, found),
+            ],
             hovermode="closest",
             **base,
         ),
@@ -218,13 +223,18 @@ def _gap_shapes(on: Clock) -> list[dict[str, Any]]:
     ]
 
 
-def _gap_labels(on: Clock) -> list[dict[str, Any]]:
+def _gap_labels(on: Clock, signs: Sequence[float]) -> list[dict[str, Any]]:
+    """How long each gap is, above it, and beside a compaction's sign that stands there; and its mark on the axis."""
     found: list[dict[str, Any]] = []
     last = -1.0
     for gap in on.gaps:
         middle = (gap.x0 + gap.x1) / 2
-        if middle - last > 0.06:
-            found.append(label(gap.text, x=middle, y=1, yref="paper", yanchor="bottom", yshift=3))
+        near = min((x for x in signs if abs(x - middle) < _SIGN_WIDTH), default=None)
+        place = middle if near is None else near - _SIGN_WIDTH / 2
+        is_free = near is None or not any(near - 2.5 * _SIGN_WIDTH < x < near for x in signs)
+        if middle - last > 0.06 and is_free:
+            anchor = "center" if near is None else "right"
+            found.append(label(gap.text, x=place, y=1, yref="paper", xanchor=anchor, yanchor="bottom", yshift=3))
             last = middle
         found.append(
             label("//", x=middle, y=0, yref="paper", yanchor="middle", font={"size": 11, "color": palette.INK})

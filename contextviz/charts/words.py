@@ -94,6 +94,12 @@ def money(dollars: float | None) -> str:
     return f"{MINUS if dollars < 0 else ''}${abs(dollars):,.{digits}f}"
 
 
+def findings(problems: int, notes: int) -> str:
+    """What reading a file found, problems and mere notes apart: 2 problems and 1 note in reading; "" for nothing."""
+    parts = [counted(number, name) for number, name in ((problems, "problem"), (notes, "note")) if number]
+    return " and ".join(parts) + (" in reading" if parts else "")
+
+
 def counted(number: int, one: str, many: str | None = None) -> str:
     """A number with its noun: 1 call, 214 calls."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -116,7 +116,8 @@ def describe(row: SessionRow) -> str:
     if row.topic_count:
         parts.append(words.counted(row.topic_count, "topic"))
     if row.problem_count:
-        parts.append(words.counted(row.problem_count, "problem") + " in reading")
+        notes = calls.notes_of([row.id]).get(row.id, 0)
+        parts.append(words.findings(row.problem_count - notes, notes))
     return shown(f"{row.title or row.source_id} ({row.format}): {', '.join(parts)}")
 
 

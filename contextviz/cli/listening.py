@@ -23,6 +23,7 @@ def open_listener(host: str, port: int | None, out: OutputWrapper) -> socket.soc
         listener = listen(host, port, has_accounts=is_open and has_admin_with_password())
     except AddressRefused as refusal:
         raise CommandError(str(refusal)) from refusal
+    settings.LISTENS_ON_LOOPBACK = not is_open
     if is_open:
         _tell_of_others(host, out)
     return listener

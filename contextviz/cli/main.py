@@ -18,6 +18,7 @@ usage: contextviz COMMAND [options]
   up                     start everything: web server and worker, on 127.0.0.1
   demo                   load the demo session
   import PATH…           read transcripts, stores or folders into the library
+  watch [PATH…]          follow files and folders; without PATH agents' homes
   export SESSION         write a session as JSON, Markdown or HTML, secrets masked
   inspect PATH… [--json] read files and print what is in them; no database, no server
   sign-in                print a fresh sign-in address

@@ -1,4 +1,4 @@
-"""Keeps one worker process alive beside the server, and ends it with the server."""
+"""Keeps a worker or watcher process alive beside the server, and ends it with the server."""
 
 from __future__ import annotations
 
@@ -21,10 +21,18 @@ _STEADY_SECONDS = 60.0  # a worker that lived this long did not die of its start
 _PACKAGE_PARENT = str(Path(__file__).resolve().parent.parent.parent)
 
 
-class WorkerSupervisor:
-    """Starts a worker, starts it again when it dies (ever more slowly if it dies at once), stops it with a grace."""
+def watcher_command() -> list[str]:
+    """Following what CONTEXTVIZ_WATCH names, as a process that ends with this one."""
+    start = "from contextviz.cli.main import main; raise SystemExit(main())"
+    return [sys.executable, "-c", start, "watch", "--parent", str(os.getpid())]
 
-    def __init__(self, command: list[str] | None = None) -> None:
+
+class WorkerSupervisor:
+    """Starts a worker (or the process of another `command`, called `name` in the log), starts it again when it dies
+    (ever more slowly if it dies at once), stops it with a grace."""
+
+    def __init__(self, command: list[str] | None = None, name: str = "worker") -> None:
+        self._name = name
         self._command = command or [
             sys.executable, "-m", "contextviz.cli.worker_process", "--parent", str(os.getpid()),
             "--concurrency", "1", "--loglevel", "WARNING", "--hostname", f"embedded-{os.getpid()}@localhost",
@@ -33,7 +41,7 @@ class WorkerSupervisor:
         self._process: subprocess.Popen[bytes] | None = None
         # One thread starts every child and lives until the last has ended: the kernel's "my parent died" signal
         # is about the parent's thread, not its process.
-        self._thread = threading.Thread(target=self._run, name="worker-supervisor", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"{name}-supervisor", daemon=True)
 
     @property
     def pid(self) -> int | None:
@@ -69,8 +77,9 @@ class WorkerSupervisor:
             lived = time.monotonic() - started
             pause = 1.0 if lived > _STEADY_SECONDS else min(pause * 2, _LONGEST_PAUSE_SECONDS)
             logger.warning(
-                "worker ended status=%s lived_seconds=%.0f restart_in=%.0f", process.returncode, lived, pause / 2
-            )
+                "%s ended status=%s lived_seconds=%.0f restart_in=%.0f",
+                self._name, process.returncode, lived, pause / 2,
+            )  # fmt: skip
             self._stopping.wait(pause / 2)
         self._stop_worker()
 

@@ -8,6 +8,8 @@ from typing import Literal
 
 from contextviz.events.call import ModelCall
 from contextviz.events.compaction import Compaction, SummaryStore
+from contextviz.events.engine_event import EngineEvent
+from contextviz.events.evidence import TracedWindow
 from contextviz.events.message import Message, ToolPair
 from contextviz.events.problem import ReadProblem
 from contextviz.events.snapshot import SnapshotLog
@@ -16,11 +18,14 @@ from contextviz.events.usage import TokenUsage
 
 FileRole = Literal["session", "archive", "duplicate", "index", "trace", "store", "ignored"]
 GenerationState = Literal["active", "reset", "deleted"]
+WindowBasis = Literal["reported", "hint", "configuration", "table"]
+Setting = int | float | bool | str
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One file that was looked at: what it is, whether its usage counts, and why not where it does not."""
+    """One file that was looked at: what it is, whether its usage counts, and why not where it does not. `sessions`
+    are those that a log of requests speaks of."""
 
     path: str
     format: str | None
@@ -29,6 +34,7 @@ class SourceFile:
     reason: str | None
     size: int
     session: str | None = None
+    sessions: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -84,12 +90,30 @@ class SubAgent:
     message_count: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What the configuration of the agent beside a session says of its context: allow-listed settings alone.
+
+    `agent` is the program it is of (openclaw, pi, openvole, codex), `engine` the context engine in its slot, `settings`
+    are by their dotted names, `windows` tokens by model (`provider/model`). `left_out` counts the other settings of
+    `files`: nothing else of them is kept.
+    """
+
+    agent: str
+    files: tuple[str, ...]
+    engine: str | None = None
+    settings: dict[str, Setting] = field(default_factory=dict)
+    windows: dict[str, int] = field(default_factory=dict)
+    left_out: int = 0
+
+
 @dataclass(slots=True)
 class Session:
     """Identity and relations. Times are UTC; `ended_at` leaves suspicious times out.
 
     `window` is the context window in tokens; `window_basis` says whether the source reported it, an index
-    hinted it, or it is our table's. `hints` are an index's claims, never used as truth.
+    hinted it, the agent's configuration says it, or it is our table's. `compaction_threshold` is in tokens; without
+    a basis the source reported it. `hints` are an index's claims, never used as truth.
     """
 
     id: str
@@ -108,8 +132,10 @@ class Session:
     replayed_lines: int | None = None
     first_own_line: int | None = None
     window: int | None = None
-    window_basis: Literal["reported", "hint", "table"] | None = None
+    window_basis: WindowBasis | None = None
     compaction_threshold: int | None = None
+    compaction_threshold_basis: Literal["reported", "configuration"] | None = None
+    configuration: Configuration | None = None
     hints: dict[str, int | str | None] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
 
@@ -123,7 +149,8 @@ class Session:
 class Transcript:
     """Everything read of one session. Messages are in the order they are shown, all branches; calls in the
     order they were made, sub-agents' included. `context_at_end` is what the next call would be given, as
-    `"summary <id>"` or entry ids. `entry_times` maps entry ids to instants (None where unreadable)."""
+    `"summary <id>"` or entry ids. `entry_times` maps entry ids to instants (None where unreadable). `traced` is what
+    the client's own log of requests says of the windows, until `sources.checking` has held both together."""
 
     session: Session
     files: list[str] = field(default_factory=list)
@@ -136,6 +163,7 @@ class Transcript:
     orphan_results: list[str] = field(default_factory=list)
     compactions: list[Compaction] = field(default_factory=list)
     log: SnapshotLog = field(default_factory=SnapshotLog)
+    traced: list[TracedWindow] = field(default_factory=list)
     subagents: list[SubAgent] = field(default_factory=list)
     tree: TreeFacts | None = None
     context_at_end: list[str] = field(default_factory=list)
@@ -143,5 +171,6 @@ class Transcript:
     store: SummaryStore | None = None
     topics: list[Topic] = field(default_factory=list)
     topic_events: list[TopicEvent] = field(default_factory=list)
+    engine_events: list[EngineEvent] = field(default_factory=list)
     unlogged_usage: TokenUsage | None = None
     problems: list[ReadProblem] = field(default_factory=list)

@@ -8,7 +8,7 @@ in an ItemTable; snapshots hold their positions. Storing every list whole would 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from contextviz.events.message import Kind, Role
@@ -17,6 +17,8 @@ from contextviz.events.text import TextRef
 SnapshotBasis = Literal["request", "rules", "partial"]
 COMPARED_AT_ONCE = 512
 ItemState = Literal["verbatim", "injected", "summary", "stub", "truncated", "derived"]
+TraceSource = Literal["cache_trace", "trajectory"]
+TraceVerdict = Literal["confirmed", "corrected", "refuted", "differs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +67,36 @@ class ItemTable:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowCheck:
+    """A rebuilt window held against the client's own log of the request, in messages (not items).
+
+    `traced` and `rebuilt` are how many each side has, `client` how many of the traced ones the client adds to one
+    request alone. Of the rest `proven` agree by fingerprint or text and `by_role` by role and place, since their
+    bodies are cut; `missing` are in the log and were not rebuilt (`filled` of them are now), `extra` the reverse.
+    Verdict: confirmed (nothing missing or extra), corrected (the window shown is the log's, every body known),
+    refuted (they disagree, and the log is cut where they do), differs (a trajectory of a session whose windows a
+    context engine makes: it notes what the engine assembled, which is not always what was sent).
+    """
+
+    source: TraceSource
+    verdict: TraceVerdict
+    file: str
+    line: int | None
+    traced: int
+    rebuilt: int
+    client: int = 0
+    proven: int = 0
+    by_role: int = 0
+    missing: int = 0
+    extra: int = 0
+    filled: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ContextSnapshot:
     """The window of one call as a difference: `keep` leading items of the previous snapshot of the same agent
-    (`previous`, an index into Transcript.snapshots; None for the first), then `tail`."""
+    (`previous`, an index into Transcript.snapshots; None for the first), then `tail`. `check` is what the client's
+    own log of the request says of it, None where there is none."""
 
     call_index: int
     basis: SnapshotBasis
@@ -75,6 +104,7 @@ class ContextSnapshot:
     keep: int
     tail: tuple[int, ...]
     note: str | None = None
+    check: WindowCheck | None = None
 
 
 @dataclass(slots=True)
@@ -93,6 +123,7 @@ class SnapshotLog:
         basis: SnapshotBasis,
         agent: str | None = None,
         note: str | None = None,
+        check: WindowCheck | None = None,
     ) -> None:
         """Record the window of call `call_index` (whole: items, or positions already interned)."""
         given = list(items)
@@ -102,6 +133,8 @@ class SnapshotLog:
         _, before = self._last.get(agent, (None, []))
         keep = common_prefix(before, window)
         self._append(call_index, keep, window[keep:], basis, agent, note)
+        if check is not None:
+            self.snapshots[-1] = replace(self.snapshots[-1], check=check)
 
     def add_from(
         self,
@@ -129,6 +162,10 @@ class SnapshotLog:
         window.extend(tail)
         self._last[agent] = (len(self.snapshots), window)
         self.snapshots.append(ContextSnapshot(call_index, basis, previous, keep, tuple(tail), note))
+
+    def copy(self) -> SnapshotLog:
+        """The same snapshots and items in lists of their own: neither log sees what is added to the other."""
+        return SnapshotLog(ItemTable(list(self.table.items)), list(self.snapshots))
 
     def window(self, position: int) -> list[ContextItem]:
         """The whole window of snapshot `position`, in order."""

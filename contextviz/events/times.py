@@ -9,18 +9,25 @@ _ISO = re.compile(r"^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s*(
 _DIGITS = re.compile(r"^\d{10,19}$")
 _USUAL = len("2026-03-02T09:00:00.000Z")  # what clients write; read without the pattern, five times as fast
 FUTURE_LIMIT = timedelta(days=1)
+_FIRST_YEAR, _LAST_YEAR = 2, 9998  # around an instant there is room to count; year 1 is also how programs write "unset"
 
 
 def instant(value: object) -> datetime | None:
     """The UTC instant `value` stands for, or None where it cannot be read.
 
     ISO text with `Z`, an offset or nothing (naive is UTC: SQLite's own times are), 1 to 9 fraction digits;
-    epoch numbers, or digits as text, in seconds, milliseconds, microseconds or nanoseconds by their size.
+    epoch numbers, or digits as text, in seconds, milliseconds, microseconds or nanoseconds by their size. The years
+    1 and 9999 are none.
     """
+    found = _instant(value)
+    return found if found is not None and _FIRST_YEAR <= found.year <= _LAST_YEAR else None
+
+
+def _instant(value: object) -> datetime | None:
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
-        return _from_epoch(float(value))
+        return _from_epoch(value)
     if not isinstance(value, str):
         return None
     if len(value) == _USUAL and value[4] + value[7] + value[10] + value[19] + value[23] == "--T.Z":
@@ -47,7 +54,7 @@ def _from_iso(found: re.Match[str]) -> datetime | None:
         return None
 
 
-def _from_epoch(number: float) -> datetime | None:
+def _from_epoch(number: int | float) -> datetime | None:
     for limit, divisor in ((1e11, 1), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9)):
         if abs(number) < limit:
             try:

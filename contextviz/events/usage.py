@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from functools import reduce
+from operator import add, attrgetter
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +28,10 @@ class TokenUsage:
     @property
     def prompt_tokens(self) -> int | None:
         """Everything the model was given: full-rate input, cache reads and cache writes."""
-        parts = [self.input_tokens, self.cache_read_tokens, self.cache_write_tokens]
-        known = [part for part in parts if part is not None]
-        return sum(known) if known else None
+        fresh, read, written = self.input_tokens, self.cache_read_tokens, self.cache_write_tokens
+        if fresh is None and read is None and written is None:
+            return None
+        return (fresh or 0) + (read or 0) + (written or 0)
 
     @property
     def total_tokens(self) -> int | None:
@@ -46,10 +49,8 @@ class TokenUsage:
 
 def sum_usage(usages: Iterable[TokenUsage]) -> TokenUsage:
     """Sum field by field; a field stays None when no summand knows it."""
-    totals: dict[str, int | float | None] = {field.name: None for field in fields(TokenUsage)}
-    for usage in usages:
-        for name, total in totals.items():
-            value = getattr(usage, name)
-            if value is not None:
-                totals[name] = value if total is None else total + value
-    return TokenUsage(**totals)  # type: ignore[arg-type]
+    summands = list(usages)
+    columns = (map(attrgetter(field.name), summands) for field in fields(TokenUsage))
+    known = ([value for value in column if value is not None] for column in columns)
+    # One after the other, as money is added by hand: sum() rounds otherwise from Python 3.12 on.
+    return TokenUsage(*(reduce(add, values) if values else None for values in known))

@@ -6,21 +6,17 @@ import asyncio
 import contextlib
 import contextvars
 import logging
-import sqlite3
 from collections.abc import AsyncIterator, Iterable
-from typing import Any
-from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
 from asgiref.sync import sync_to_async
 from django.db import connection
 
 from contextviz.live import shutdown
+from contextviz.live.bell import Bell
 from contextviz.store.queries import sessions
 
 logger = logging.getLogger("contextviz.live")
-SQLITE_SECONDS = 0.1
-SERVER_SECONDS = 0.2
 MOST_STREAMS = 200
 CLOSED = -1  # what a stream is told when the server ends
 GONE = 0  # the revision of a session that is not there
@@ -69,18 +65,17 @@ class Hub:
                 _put(queue, CLOSED)
 
     async def _watch(self) -> None:
-        bell = _Bell()
+        bell = Bell()
         try:
             while self._queues:
                 try:
-                    if bell.rings() or self._queues.keys() - self._known.keys():
+                    if await bell.rings() or self._queues.keys() - self._known.keys():
                         await self._look()
                 except Exception:
                     logger.exception("sessions could not be watched; trying again")
                     await asyncio.sleep(2)
-                await asyncio.sleep(bell.seconds)
         finally:
-            bell.close()
+            await bell.close()
 
     async def _look(self) -> None:
         wanted = set(self._queues)
@@ -90,7 +85,7 @@ class Hub:
             before = self._known.get(session_id)
             if session_id in self._queues:
                 self._known[session_id] = revision
-            if before is not None and before != revision:
+            if before != revision:  # also at the first look: something may have changed since the stream began
                 for queue in self._queues.get(session_id, ()):
                     _put(queue, revision)
 
@@ -99,38 +94,6 @@ def _put(queue: asyncio.Queue[int], revision: int) -> None:
     if queue.full():
         queue.get_nowait()
     queue.put_nowait(revision)
-
-
-class _Bell:
-    """Whether anything was committed since it was last asked.
-
-    On SQLite a counter of the file says so for microseconds, over a connection that only reads; elsewhere every look
-    is one small query for all sessions together.
-    """
-
-    def __init__(self) -> None:
-        self.seconds = SQLITE_SECONDS if connection.vendor == "sqlite" else SERVER_SECONDS
-        self._version: Any = None
-        self._file: sqlite3.Connection | None = None
-        if connection.vendor == "sqlite":
-            name = f"file:{quote(str(connection.settings_dict['NAME']))}?mode=ro"
-            # The watcher's loop may run on any thread, but only ever on one at a time.
-            with contextlib.suppress(sqlite3.Error):  # then every look is a query, as on a server
-                self._file = sqlite3.connect(name, uri=True, check_same_thread=False)
-
-    def rings(self) -> bool:
-        """Whether to look."""
-        if self._file is None:
-            return True
-        version = self._file.execute("PRAGMA data_version").fetchone()
-        changed: bool = version != self._version
-        self._version = version
-        return changed
-
-    def close(self) -> None:
-        """Let go of the file."""
-        if self._file is not None:
-            self._file.close()
 
 
 @sync_to_async

@@ -9,9 +9,11 @@ from django.db import transaction
 
 from contextviz.services.accounts.audit import note
 from contextviz.services.cleaning import drop_unused_artifacts, drop_unused_texts
+from contextviz.services.export.kept import forget_report
 from contextviz.services.jobs import JobFailed, JobRun, open_job, perform
 from contextviz.store.bulk import chunks
 from contextviz.store.models import (
+    InboxStreamRecord,
     SessionArtifactRecord,
     SessionDetailRecord,
     SessionRecord,
@@ -70,9 +72,12 @@ def remove_session(run: JobRun, session_id: int) -> int:
     done += _remove_texts(run, session_id, texts, done)
     with transaction.atomic():
         SessionArtifactRecord.objects.filter(session_id=session_id).delete()
+        # What was posted for it would else be read into it again with the next post.
+        InboxStreamRecord.objects.filter(session_id=session_id).delete()
         SessionDetailRecord.objects.filter(session_id=session_id).delete()
         SessionSeriesRecord.objects.filter(session_id=session_id).delete()
         SessionRecord.objects.filter(pk=session_id).delete()
+    forget_report(session_id)
     return done
 
 

@@ -5,22 +5,26 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
-from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import orjson
 import zstandard
 
 from contextviz import __version__
-from contextviz.analysis.composition import CATEGORIES, Composition, category_of, compositions, window_sums
+from contextviz.analysis.budget import usage_groups
+from contextviz.analysis.composition import CATEGORIES, Composition, compositions, measure
 from contextviz.analysis.findings import findings, main_calls, newer_compaction
 from contextviz.analysis.spend import total_of
 from contextviz.analysis.strip import CompactionMark, StripTable, strip
 from contextviz.analysis.transcript import title_of
+from contextviz.analysis.windows import fill_threshold
 from contextviz.events.session import Transcript
 from contextviz.events.text import TextPool
-from contextviz.services.budget.prices import use_own_window
+from contextviz.services.budget.costs import cost_numbers
+from contextviz.services.budget.prices import price_table, use_own_window
 from contextviz.services.budget.tables import packed_budget
+from contextviz.sources.features import features_of, to_bits
 from contextviz.store.bulk import BIGGEST, clean
 from contextviz.store.memory import give_back
 from contextviz.store.queries import sessions
@@ -30,22 +34,29 @@ from contextviz.store.writes import Derived
 FRAME_ROWS = 256
 _STRIP_FIELDS = tuple(field.name for field in fields(StripTable))
 _COMPOSITION_FIELDS = tuple(field.name for field in fields(Composition))
+_composition_row = attrgetter(*_COMPOSITION_FIELDS)
 
 
-def derive(transcript: Transcript, pool: TextPool) -> Derived:
-    """Everything derived from `transcript`; its problems are completed by the findings that follow from the whole."""
-    use_own_window(transcript.session)
+def derive(transcript: Transcript, pool: TextPool, *, with_budget: bool = True) -> Derived:
+    """Everything derived from `transcript`; its problems are completed by the findings that follow from the whole.
+
+    Without the budget that is left to whoever looks at it (services.budget.tables): it is half of the work, and a
+    session that grows by the second would have it done each time for nobody.
+    """
+    session = transcript.session
+    use_own_window(session)
+    fill_threshold(session, session.window)
     transcript.problems = findings(transcript)
-    measured = list(window_sums(transcript.log))
-    found = compositions(transcript, measured)
+    measures = measure(transcript)
+    found = compositions(transcript, measures)
     strips = _packed({agent or "": _strip_json(transcript, found, agent) for agent in _agents(transcript)})
     framed = _framed(found)
     give_back()
     return Derived(
         numbers=_numbers(transcript, pool),
-        budget=packed_budget(transcript, found, pool, measured),
-        categories=[category_of(item) for item in transcript.log.table.items],
-        sums=_by_category(array("q", chain.from_iterable(window.estimated for window in measured))),
+        budget=packed_budget(transcript, found, pool, measures) if with_budget else b"",
+        categories=measures.categories,
+        sums=_by_category(measures.sums.estimated),
         strips=strips,
         compositions=framed,
     )
@@ -86,8 +97,7 @@ def _unpacked(data: bytes) -> Any:
 def _framed(rows: Sequence[Composition]) -> bytes:
     """Rows in packs of FRAME_ROWS, with their sizes in front: one row is read without opening all."""
     frames = [
-        _packed([[getattr(row, name) for name in _COMPOSITION_FIELDS] for row in rows[at : at + FRAME_ROWS]])
-        for at in range(0, len(rows), FRAME_ROWS)
+        _packed(list(map(_composition_row, rows[at : at + FRAME_ROWS]))) for at in range(0, len(rows), FRAME_ROWS)
     ]
     head = orjson.dumps([len(rows), *map(len, frames)])
     return b"".join([len(head).to_bytes(4, "big"), head, *frames])
@@ -150,13 +160,13 @@ def _numbers(transcript: Transcript, pool: TextPool) -> dict[str, Any]:
         "problem_count": len(transcript.problems),
         "error_count": sum(problem.severity == "error" for problem in transcript.problems),
         "coverage": transcript.lines.coverage,
+        "features": to_bits(features_of(transcript)),
         "spend_input_tokens": _bounded(spend.input_tokens),
         "spend_cache_read_tokens": _bounded(spend.cache_read_tokens),
         "spend_cache_write_tokens": _bounded(spend.cache_write_tokens),
         "spend_output_tokens": _bounded(spend.output_tokens),
         "spend_total_tokens": _bounded(spend.total_tokens),
-        "cost_usd": spend.cost_usd,
-        "cost_basis": "unknown" if spend.cost_usd is None else "reported",
+        **cost_numbers(usage_groups(transcript.calls), price_table()),
         "estimator": pool.estimator,
         "read_by": __version__[:32],
         "title": clean(title_of(transcript, pool)),

@@ -6,14 +6,12 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 from uuid import UUID
 
-from django.db import transaction
-
-from contextviz.services.digest.collecting import as_owner
-from contextviz.services.ingest import NothingThere, import_paths
+from contextviz.services.digest.collecting import NothingThere, as_owner
+from contextviz.services.watching.opening import open_alone
+from contextviz.services.watching.telling import is_watched, watched_roots
 from contextviz.store.models import JobRecord, SessionArtifactRecord
 
 FOLLOWED = timedelta(days=1)
@@ -39,7 +37,8 @@ class Follower:
         """Open a job for every session whose files changed since they were read; how many.
 
         One query and a stat for each file when nothing changed. `enqueue` is called after the commit. Sessions that
-        were not changed for a day are left alone; a session whose job still waits is looked at again later.
+        were not changed for a day are left alone, and those whose files a watcher follows; a session whose job still
+        waits is looked at again later.
         """
         started = 0
         for session_id, sources in self._recent(now).items():
@@ -55,11 +54,15 @@ class Follower:
     def _recent(self, now: datetime) -> dict[int, list[_Source]]:
         links = SessionArtifactRecord.objects.exclude(source_path="").exclude(session__status="deleting")
         recent = links.filter(session__updated_at__gte=now - FOLLOWED).order_by("-session__updated_at", "id")
-        found: dict[int, list[_Source]] = defaultdict(list)
-        columns = ("session_id", "source_path", "artifact__size", "artifact__received_at")
-        for session_id, path, size, received_at in recent.values_list(*columns)[:MOST_FILES]:
-            found[session_id].append(_Source(Path(path), size, received_at))
-        return found
+        found: dict[int, dict[str, _Source]] = defaultdict(dict)
+        columns = ("session_id", "source_path", "artifact__size", "artifact__received_at", "session__is_private")
+        roots = watched_roots()
+        for session_id, path, size, received_at, is_private in recent.values_list(*columns)[:MOST_FILES]:
+            if not is_private and is_watched(Path(path), roots):
+                continue
+            # Of a file whose versions are all kept the last one is what it was read as.
+            found[session_id][path] = _Source(Path(path), size, received_at)
+        return {session_id: list(sources.values()) for session_id, sources in found.items()}
 
     def _has_changed(self, source: _Source, mark: Signature | None) -> bool:
         if mark is None or self._read.get(source.path) == mark:
@@ -75,11 +78,14 @@ class Follower:
         # A client may have begun a folder beside its transcript meanwhile (sub-agents).
         folders = [path.with_suffix("") for path in paths if path.suffix and path.with_suffix("").is_dir()]
         try:
-            with as_owner(session_id) as is_private, transaction.atomic():
-                job_id = import_paths([*paths, *folders], now=now, is_private=is_private)
-                transaction.on_commit(partial(enqueue, job_id))
+            with as_owner(session_id) as is_private:
+                job_id = open_alone([*paths, *folders], paths, enqueue, now=now, is_private=is_private)
         except NothingThere:
             return 0  # it went away between two looks
+        if job_id is None:
+            for path in paths:
+                self._read.pop(path, None)  # somebody reads one of them now; looked at again when that is done
+            return 0
         self._jobs[session_id] = job_id
         return 1
 

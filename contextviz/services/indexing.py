@@ -6,7 +6,9 @@ there a large import's texts are left to a job, and search says how much is stil
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import datetime
 from uuid import UUID
 
@@ -21,7 +23,39 @@ from contextviz.store.values import NotFound
 from contextviz.store.writes import save_places
 
 AT_ONCE_BYTES = 4 * 1024 * 1024
+# Texts that are indexed beside the analyses. SQLite takes some 25 MB of memory for it, when a large session needs all
+# there is: its texts wait until it is saved.
+BESIDE_BYTES = 512 * 1024
+MOST_BESIDE_BYTES = 96 * 1024 * 1024
 UNFINISHED = ("queued", "running")
+
+
+@contextmanager
+def indexing_beside(after: int) -> Iterator[None]:
+    """Index what was written behind pack `after` in a thread, while what is inside goes on; done when it ends.
+
+    Only where that is much, and where SQLite's one writer is not wanted inside. What is not done here is left to
+    `index_fresh`.
+    """
+    if _is_slow() or connection.in_atomic_block or not _is_beside(search.waiting().size):
+        yield
+        return
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="search-index") as thread:
+        indexed = thread.submit(_index_here, after)
+        yield
+        indexed.result()
+
+
+def _is_beside(size: int) -> bool:
+    return BESIDE_BYTES <= size <= MOST_BESIDE_BYTES
+
+
+def _index_here(after: int) -> None:
+    try:
+        while search.index_packs(after=after).packs:
+            pass
+    finally:
+        connection.close()  # this thread's own
 
 
 def index_fresh(after: int, beat: Callable[[], None]) -> None:

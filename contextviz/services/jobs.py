@@ -80,11 +80,13 @@ class JobRun:
         self.attempts: int = record.attempts
         self.person_id: int | None = record.person_id
         self.result: dict[str, Any] = {}
+        self._told = 0
         self._owner = owner
         self._told_at = float("-inf")
 
     def progress(self, done: int, total: int | None = None, *, force: bool = False) -> None:
-        """Say how far it is, at most once a second; raises JobCancelled when a person asked to stop.
+        """Say how far it is, and which files of `result` are done, at most once a second; raises JobCancelled when a
+        person asked to stop.
 
         Not inside a transaction: nobody would see it, and the row would stay locked.
         """
@@ -94,6 +96,9 @@ class JobRun:
         values: dict[str, Any] = {"progress": done, "heartbeat_at": timezone.now()}
         if total is not None:
             values["total"] = total
+        if len(self.result.get("files") or ()) != self._told:
+            values["result"] = clean_deep(self.result)
+            self._told = len(self.result["files"])
         self._update(**values)
         if JobRecord.objects.filter(pk=self.id, is_cancel_asked=True).exists():
             raise JobCancelled

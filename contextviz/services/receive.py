@@ -11,6 +11,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
+from contextviz.services.incoming.configuration import CHUNK_BYTES, HoldsKeys, extract_of, repacked
 from contextviz.services.incoming.sniff import refusal_of
 from contextviz.services.jobs import open_job
 from contextviz.services.owners import is_gone, own_name
@@ -133,6 +134,7 @@ def _kept(upload: UploadRecord, chunks: Iterable[bytes], now: datetime) -> Recei
         refusal = refusal_of(upload.name, writer.head)
         if refusal:
             raise NotATranscript(refusal)
+        _without_configuration(upload.name, writer)
         sha256 = writer.finish()
         with transaction.atomic():
             artifact, is_new = ArtifactRecord.objects.get_or_create(
@@ -141,6 +143,23 @@ def _kept(upload: UploadRecord, chunks: Iterable[bytes], now: datetime) -> Recei
             UploadRecord.objects.filter(pk=upload.pk).update(state="received", artifact=artifact, finished_at=now)
             writer.place(sha256)
     return ReceivedArtifact(upload.pk, artifact.pk, sha256, writer.size, upload.name, not is_new)
+
+
+def _without_configuration(name: str, writer: artifacts.ArtifactWriter) -> None:
+    """Of an agent's configuration only the allow-listed extract stays; of an archive that holds one, a copy with the
+    extract in its place. Raises NotATranscript where that cannot be done."""
+    try:
+        extract = extract_of(name, writer.size, writer.whole)
+        if extract is not None:
+            writer.put_instead([extract])
+            return
+        writer.flush()
+        archive = repacked(name, writer.temporary, writer.head)
+        if archive is not None:
+            with archive:
+                writer.put_instead(iter(lambda: archive.read(CHUNK_BYTES), b""))
+    except HoldsKeys as refusal:
+        raise NotATranscript(str(refusal)) from None
 
 
 def too_large(name: str) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from contextviz.events.markers import find_markers
+from contextviz.events.artefacts.markers import find_markers
 from contextviz.events.text import HANDLE_LENGTH
 from contextviz.services.jobs import JobFailed, JobRun, open_job, perform
 from contextviz.store.queries import messages, texts
@@ -22,7 +22,13 @@ MOST_HANDLES = 50
 MOST_SESSIONS = 20
 _HEX = re.compile(r"^[0-9a-f]+$")
 _ASKED = re.compile(r'flowctx_retrieve\(hash="([^"\n]{0,80})"')
+# Ids of lossless-claw's own store (engines.md 7.3): no hashes, and what they name is in no transcript.
+_STORE_ID = re.compile(r"^(?:file|sum)_[0-9A-Za-z]{1,64}$")
 _SCRUBBED = re.compile(r"^(\[?redacted\]?|\*{3,}|x{6,}|<[^>]*>)?$", re.IGNORECASE)
+OF_STORE = {
+    "file": "the engine keeps what it put aside in a file beside its store, which is no part of any transcript.",
+    "sum": "open the Graph of the session that its lcm.db was imported with.",
+}
 
 
 def open_retrieve(query: str, *, now: datetime, session_id: int | None = None) -> UUID:
@@ -65,6 +71,8 @@ def _handles_of(query: str) -> list[tuple[str, int | None]]:
     plain = query.strip().strip("\"'`…. ").removeprefix("sha256:").lower()
     if 6 <= len(plain) <= 64 and _HEX.match(plain):
         return [(plain, None)]
+    if _STORE_ID.match(query.strip()):
+        return [(query.strip(), None)]
     asked: dict[str, int | None] = {}
     for marker in find_markers(query):
         asked.setdefault(marker.handle, marker.original_chars)
@@ -77,6 +85,8 @@ def _look_up(handle: str) -> dict[str, Any]:
     answer: dict[str, Any] = {"handle": handle, "status": "missing", "places": [], "candidates": []}
     if _SCRUBBED.match(handle):
         return answer | {"status": "redacted"}
+    if _STORE_ID.match(handle):
+        return answer
     places = texts.find_texts(handle)
     if not places:
         return answer
@@ -117,6 +127,8 @@ def _sentence(found: list[dict[str, Any]]) -> str:
         return f"{verified} of {len(found)} originals found and verified."
     one = found[0]
     short = one["handle"][:HANDLE_LENGTH]
+    if one["status"] == "missing" and _STORE_ID.match(one["handle"]):
+        return f"{short} is an id of lossless-claw's own store and no hash: {OF_STORE[short.partition('_')[0]]}"
     if one["status"] == "verified":
         return f"Verified: the {one['chars']:,} characters behind {short} hash to it."
     sentences = {

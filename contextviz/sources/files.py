@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,19 @@ from typing import Any
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import SourceFile, Transcript
 from contextviz.sources.attach import attach
+from contextviz.sources.checking import confirm
+from contextviz.sources.configuration import ConfigurationReader
+from contextviz.sources.configuration.beside import configure
+from contextviz.sources.configuration.document import is_never_opened
+from contextviz.sources.configuration.reader import FORMAT as CONFIGURATION
+from contextviz.sources.configuration.reader import NOTHING, configurations
+from contextviz.sources.cortext import CortextReader
+from contextviz.sources.engine_log import EngineLogReader
 from contextviz.sources.flowctx import FlowctxReader
+from contextviz.sources.joining import LOG_FORMAT, Waiting, is_part
 from contextviz.sources.lines import BOM, bounded_lines, parse_object
 from contextviz.sources.lossless_claw import LosslessClawReader
+from contextviz.sources.recognise import WatchedMemory, WatchedPool, recognise
 from contextviz.sources.registry import READERS, detect
 from contextviz.sources.source import Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.sqlite import MAGIC, UnreadableStore, table_columns
@@ -24,8 +34,14 @@ PROBE_RECORDS = 50
 PROBE_BYTES = 8 * 1024 * 1024
 MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
 MAX_DEPTH = 32
-# Readers of summary stores, which belong to the session of their id where that is there too.
-STORE_READERS = (LosslessClawReader.name, FlowctxReader.name)
+# Readers of engines' stores and logs, which belong to the session of their name where that is there too.
+# What is told of a conversation from outside its transcript.
+TELLING_READERS = ("context-events", "otlp")
+STORE_READERS = (LosslessClawReader.name, FlowctxReader.name, CortextReader.name, EngineLogReader.name,
+                 *TELLING_READERS)  # fmt: skip
+# Other programs use these names too.
+STORE_NAMES = {"lcm.db": "lossless-claw's store", "flowctx.sqlite": "flowctx's store", "opencode.db": "OpenCode's",
+               "openclaw-agent.sqlite": "OpenClaw's store"}  # fmt: skip
 MANY_FILES = 500
 LONGEST_KEPT = 512
 KEPT_HEAD = 4096
@@ -113,10 +129,14 @@ def read_paths(paths: Sequence[NamedPath], options: ReadOptions) -> Iterator[Rea
     """Read files that were named together: a SourceFile for each, transcripts one at a time, problems.
 
     Files no reader knows come out as ignored, with the reason. A summary store is attached to the session of
-    the same id where that is among them; else it is a session of its own.
+    the same id where that is among them; else it is a session of its own. What context engines left in messages is
+    recognised in every format (sources.recognise).
     """
     by_reader: dict[str, list[Found]] = {reader.name: [] for reader in READERS}
     for named in paths:
+        if is_never_opened(named.name):
+            yield SourceFile(named.name, CONFIGURATION, "ignored", False, NOTHING, _size_of(named.path))
+            continue
         try:
             looked = probe(named.path, named.name)
         except OSError as error:
@@ -129,7 +149,30 @@ def read_paths(paths: Sequence[NamedPath], options: ReadOptions) -> Iterator[Rea
             yield SourceFile(named.name, None, "ignored", False, why_ignored(looked), looked.size)
         else:
             by_reader[known[0].name].append(Found(_slim(looked) if len(paths) > MANY_FILES else looked, known[1]))
-    yield from _read_attached(by_reader, options)
+    pool = WatchedPool(options.pool)
+    memory = options.memory if _may_go_on(by_reader) else None
+    watched = None if memory is None else WatchedMemory(memory, pool)
+    for item in _read_attached(by_reader, replace(options, pool=pool, memory=watched)):
+        if isinstance(item, Transcript):
+            recognise(item, pool)
+        yield item
+        del item  # one transcript at a time: the next is not read while this name holds the last
+
+
+def _may_go_on(by_reader: Mapping[str, Sequence[Found]]) -> bool:
+    """Whether readers may go on from what they read before: what is put into a session from beside it (a store, a
+    trace) changes what its own reader made, so such a session is read whole."""
+    told = any(by_reader[name] for name in TELLING_READERS)
+    if told and any(files for name, files in by_reader.items() if name not in TELLING_READERS):
+        return False
+    return all(found.detection.role not in ("store", "trace") for files in by_reader.values() for found in files)
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _slim(looked: Probe) -> Probe:
@@ -147,24 +190,43 @@ def _cut(value: Any) -> Any:
 
 
 def _read_attached(by_reader: dict[str, list[Found]], options: ReadOptions) -> Iterator[ReadItem]:
-    stores: dict[str, list[Transcript]] = {}
+    waiting = Waiting()
+    beside = configurations(by_reader[ConfigurationReader.name])
     for name in STORE_READERS:
         for item in _read(name, by_reader, options):
-            if isinstance(item, Transcript) and item.store is not None:
-                stores.setdefault(item.session.id, []).append(item)
+            if isinstance(item, Transcript):
+                configure(item, beside)
+            if isinstance(item, Transcript) and is_part(item):
+                waiting.add(item)
             else:
                 yield item
     for reader in READERS:
         if reader.name in STORE_READERS:
             continue
         for item in _read(reader.name, by_reader, options):
-            if isinstance(item, Transcript) and item.session.generation == "active":
-                for store in stores.pop(item.session.id, []):
-                    attach(item, store)
+            if isinstance(item, Transcript):
+                configure(item, beside)
+            if isinstance(item, Transcript):
+                for part in waiting.take(item.session):
+                    attach(item, part, options.pool)
+                confirm(item, options.pool)
             yield item
             del item  # one transcript at a time: the next is not read while this name holds the last
-    for left in stores.values():
-        yield from left
+    for parts in waiting.left():
+        yield from _by_themselves(parts, options)
+
+
+def _by_themselves(parts: list[Transcript], options: ReadOptions) -> Iterator[Transcript]:
+    """Stores and logs without their host's session: each store is a session, what names the same one is a part of it,
+    and a log goes to the first of them."""
+    kept = parts[:1]
+    for part in parts[1:]:
+        same = next((one for one in kept if one.session.key == part.session.key), None)
+        if same is not None or part.session.format == LOG_FORMAT:
+            attach(same or kept[0], part, options.pool)
+        else:
+            kept.append(part)
+    yield from kept
 
 
 def _read(name: str, by_reader: dict[str, list[Found]], options: ReadOptions) -> Iterable[ReadItem]:
@@ -190,7 +252,7 @@ def why_ignored(looked: Probe) -> str:
     if looked.head.startswith(b"version https://git-lfs"):
         return "a Git LFS pointer, not the file itself"
     if looked.tables is not None:
-        return "a SQLite database of another program" if looked.tables else "a SQLite database that is empty or damaged"
+        return _why_not_ours(looked) if looked.tables else "a SQLite database that is empty or damaged"
     start = looked.head[:512].lstrip().lower()
     if start.startswith((b"<!doctype", b"<html")):
         return "an HTML page, not a transcript"
@@ -198,7 +260,34 @@ def why_ignored(looked: Probe) -> str:
         return "JSON of a kind that no reader knows"
     if b"\x00" in looked.head or _looks_binary(looked.head):
         return "a binary file"
+    number = _first_long_line(looked.path)
+    if number:
+        return (
+            f"line {number:,} is longer than {PROBE_BYTES // 1024 // 1024} MiB, too long for a record, and no "
+            "line is one; write one record a line, and import it again"
+        )
     return "not a transcript: no JSON records in it"
+
+
+def _first_long_line(path: Path) -> int:
+    """The number of the first line that is too long to look into, 0 without one; looks as far as `first_records`."""
+    looked = 0
+    with open(path, "rb") as raw:
+        for number, (line, _ended, is_too_long) in enumerate(bounded_lines(raw, PROBE_BYTES), start=1):
+            looked += len(line)
+            if is_too_long:
+                return number
+            if looked > PROBE_BYTES:
+                break
+    return 0
+
+
+def _why_not_ours(looked: Probe) -> str:
+    whose = STORE_NAMES.get(looked.basename)
+    if whose is None:
+        return "a SQLite database of another program"
+    tables = ", ".join(name[:40] for name in sorted(looked.tables or ())[:3])
+    return f"a SQLite database of another program: it is called like {whose}, but its tables are others ({tables})"
 
 
 def _looks_binary(head: bytes) -> bool:

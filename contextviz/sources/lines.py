@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import orjson
 
@@ -29,6 +29,7 @@ _LONG_INTEGER = re.compile(rb"[:\[,]\s*-?\d{19,}")
 _DIGITS_AS_ZERO = bytes(0x30 if 0x30 <= byte <= 0x39 else 0x20 for byte in range(256))
 _LONG_RUN = b"0" * 19
 READ_BUFFER = 1024 * 1024
+NO_END = 2**62
 _RECORD_START = re.compile(
     r'\{\s*"(?:parentUuid|timestamp|type|uuid|sessionId|id|logicalParentUuid|isSidechain|record_type)"'
 )
@@ -48,29 +49,73 @@ class Record:
 
 
 class JsonLines:
-    """Iterate over a file's records while `counts` and `problems` fill; once through.
+    """Iterate over a file's records while `counts` and `problems` fill; once through, or on from where it ended.
 
-    `id_of` names a record's entry (for the list of what was recovered from a malformed line).
+    `id_of` names a record's entry (for the list of what was recovered from a malformed line). `size` is how many bytes
+    belong to the file: what is written behind them meanwhile is for the next time.
+
+    After a pass `offset` is where the last whole line ends. `can_go_on` says whether what the lines told so far is
+    what these bytes tell: where a last line without its end held a record, that record is of no whole line. `go_on`
+    then takes back what was noted of the unfinished line, and the next pass reads only what is new.
     """
 
-    def __init__(self, path: Path, name: str, *, id_of: Callable[[Json], str | None], max_line: int = MAX_LINE_BYTES):
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        *,
+        id_of: Callable[[Json], str | None],
+        max_line: int = MAX_LINE_BYTES,
+        size: int | None = None,
+    ):
         self.path = path
         self.name = name
         self.counts = LineCounts()
         self.problems: list[ReadProblem] = []
+        self.offset = 0
+        self.can_go_on = True
         self._id_of = id_of
         self._max_line = max_line
+        self._size = size
+        self._whole_lines = 0
+        self._open_line: Literal["blank", "in_progress"] | None = None
 
     def __iter__(self) -> Iterator[Record]:
         with open(self.path, "rb", buffering=READ_BUFFER) as raw:
             stream = _as_utf8(raw)
-            for number, (line, is_ended, is_too_long) in enumerate(bounded_lines(stream, self._max_line), start=1):
+            if stream is not raw:
+                self.can_go_on = False
+            elif self.offset:
+                raw.seek(self.offset)
+            size = None if self._size is None or stream is not raw else self._size - self.offset
+            lines = bounded_lines(stream, self._max_line, size)
+            for number, (line, is_ended, is_too_long) in enumerate(lines, start=self._whole_lines + 1):
                 self.counts.total += 1
+                if is_ended:
+                    self._whole_lines = number
+                    self.offset = stream.tell() if is_too_long else self.offset + len(line) + 1
+                elif is_too_long:
+                    self.can_go_on = False
                 body = line.removeprefix(BOM) if number == 1 else line
                 if is_too_long:
                     self._malformed(number, f"longer than {self._max_line // 1024 // 1024} MiB, skipped")
                 else:
                     yield from self._records_of(number, body.rstrip(b"\r"), is_ended)
+
+    def go_on(self, path: Path, size: int) -> None:
+        """Read on at `path`, whose first `offset` bytes are those that were read here; `size` is how many it has now.
+
+        Only where `can_go_on`. `problems` must end with what was noted here last.
+        """
+        self.path, self._size = path, size
+        if self._open_line is not None:
+            self.counts.total -= 1
+            if self._open_line == "blank":
+                self.counts.blank -= 1
+            else:
+                self.counts.in_progress = None
+                self.problems.pop()
+        self._open_line = None
 
     def mark_unknown(self, record: Record, kind: str) -> None:
         """Count a record whose type the reader does not know; it is kept, not dropped."""
@@ -81,19 +126,24 @@ class JsonLines:
     def _records_of(self, number: int, line: bytes, is_ended: bool) -> Iterator[Record]:
         if not line.strip(b" \t\r\x0b\x0c"):
             self.counts.blank += 1
+            self._open_line = None if is_ended else "blank"
             return
         if b"\x00" in line:
+            self.can_go_on = self.can_go_on and is_ended
             yield from self._from_padding(number, line)
             return
         parsed = parse_object(line)
         if parsed is not None:
+            self.can_go_on = self.can_go_on and is_ended
             yield self._read(number, parsed[0], len(line), parsed[1], recovered=False)
             return
         found = recovered_objects(line)
         if not found and not is_ended:
+            self._open_line = "in_progress"
             self.counts.in_progress = number
             self._problem("in_progress", number, "the last line is not finished yet; it is read when it is", "info")
             return
+        self.can_go_on = self.can_go_on and is_ended
         self._malformed(number, _why_not(line) + (f", {len(found)} recovered from it" if found else ""))
         for value, surrogates in found:
             yield self._recovered(number, value, len(line), surrogates)
@@ -134,30 +184,39 @@ class JsonLines:
         self.problems.append(ReadProblem(code, message, severity, self.name, line, None, value))
 
 
-def bounded_lines(stream: IO[bytes], limit: int) -> Iterator[tuple[bytes, bool, bool]]:
-    """Physical lines (without their LF) as (bytes, ended by LF, cut because longer than `limit`).
+def bounded_lines(stream: IO[bytes], limit: int, size: int | None = None) -> Iterator[tuple[bytes, bool, bool]]:
+    """Physical lines (without their LF) as (bytes, ended by LF, cut because longer than `limit`), of the next `size`
+    bytes where given.
 
     A line over the limit is skipped to its end without being held in memory.
     """
-    while True:
-        line = stream.readline(limit + 1)
+    left = NO_END if size is None else size
+    while left > 0:
+        line = stream.readline(min(limit + 1, left))
         if not line:
             return
+        left -= len(line)
         if line.endswith(b"\n"):
             yield line[:-1], True, False
         elif len(line) <= limit:
             yield line, False, False
         else:
-            yield b"", _skip_rest(stream, limit), True
+            skipped, is_ended = _skip_rest(stream, limit, left)
+            left -= skipped
+            yield b"", is_ended, True
 
 
-def _skip_rest(stream: IO[bytes], limit: int) -> bool:
-    while True:
-        rest = stream.readline(limit)
+def _skip_rest(stream: IO[bytes], limit: int, left: int) -> tuple[int, bool]:
+    """Pass by the rest of a line, of at most `left` bytes: how many, and whether it has an end."""
+    skipped = 0
+    while skipped < left:
+        rest = stream.readline(min(limit, left - skipped))
         if not rest:
-            return False
+            break
+        skipped += len(rest)
         if rest.endswith(b"\n"):
-            return True
+            return skipped, True
+    return skipped, False
 
 
 def _as_utf8(raw: IO[bytes]) -> IO[bytes]:

@@ -6,7 +6,11 @@ from contextviz.sources.atif import AtifReader
 from contextviz.sources.chat import ChatReader
 from contextviz.sources.claude_code import ClaudeCodeReader
 from contextviz.sources.codex import CodexReader
+from contextviz.sources.configuration import ConfigurationReader
+from contextviz.sources.context_events import ContextEventsReader
 from contextviz.sources.conversation_map import ConversationMapReader
+from contextviz.sources.cortext import CortextReader
+from contextviz.sources.engine_log import EngineLogReader
 from contextviz.sources.flowctx import FlowctxReader
 from contextviz.sources.gemini_cli import GeminiCliReader
 from contextviz.sources.lossless_claw import LosslessClawReader
@@ -18,6 +22,7 @@ from contextviz.sources.source import Detection, Probe, Reader
 from contextviz.sources.swe_agent import SweAgentReader
 
 READERS: tuple[Reader, ...] = (
+    ConfigurationReader(),  # the first: what holds credentials is never taken for anything else
     OpenClawReader(),
     ClaudeCodeReader(),
     CodexReader(),
@@ -30,6 +35,9 @@ READERS: tuple[Reader, ...] = (
     SweAgentReader(),
     OtlpReader(),
     FlowctxReader(),
+    CortextReader(),
+    EngineLogReader(),
+    ContextEventsReader(),
     ChatReader(),  # the last: its bodies and arrays are the least peculiar
 )
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import FileRole, SourceFile, Transcript
 from contextviz.events.text import TextPool
+from contextviz.sources.features import Declaration
 
 ReadItem = SourceFile | Transcript | ReadProblem
 
@@ -55,13 +56,32 @@ class Found:
     detection: Detection
 
 
+class Memory(Protocol):
+    """What was read of files that grow, so that they are read on from where they ended.
+
+    A state is whatever its reader makes of it; nobody else looks inside. It is lent: once taken it is the reader's to
+    change, and is kept again when the new end is reached.
+    """
+
+    def take(self, reader: str, probe: Probe) -> Any | None:
+        """The state that `reader` kept of a file of this name whose bytes are the beginning of this one's; it is not
+        held any longer. None where there is none."""
+        ...
+
+    def keep(self, reader: str, probe: Probe, offset: int, state: Any) -> None:
+        """Hold `state`, which follows from the first `offset` bytes of `probe`'s file."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What a reader needs from outside. `now` is the clock (suspicious times are measured against it)."""
+    """What a reader needs from outside. `now` is the clock (suspicious times are measured against it). `memory` is
+    where it may read on; without one it reads whole files."""
 
     pool: TextPool
     now: datetime
     with_snapshots: bool = True
+    memory: Memory | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -69,6 +89,12 @@ class Reader(Protocol):
     """A format's reader. One instance in the registry, no state between calls."""
 
     name: str
+
+    @property
+    def declares(self) -> Mapping[str, Declaration]:
+        """For each format that it gives, what can be known from it; the coverage page shows it, and a test holds it
+        against what is read."""
+        ...
 
     def detect(self, probe: Probe) -> Detection | None:
         """Say what `probe` is, by its content first and its name only as a help; None when it is not ours."""

@@ -36,7 +36,7 @@ def open_store(path: Path, tables: frozenset[str]) -> Iterator[sqlite3.Connectio
             connection.row_factory = sqlite3.Row
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
             yield connection
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the last: a message quotes a damaged schema
             raise UnreadableStore(f"{path.name} cannot be read as a SQLite store: {error}") from error
         finally:
             if connection is not None:

@@ -73,6 +73,15 @@ def as_float(value: Any) -> float | None:
     return float(value) if math.isfinite(value) and value >= 0 else None
 
 
+def as_plain(value: Any) -> bool | int | float | None:
+    """A boolean or a number of any sign that every JSON can hold (64 bits, finite); None for anything else."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if -(2**63) <= value < 2**63 else None
+    return value if isinstance(value, float) and math.isfinite(value) else None
+
+
 def as_text(value: Any) -> str | None:
     """A string as it is, or None for anything else."""
     return value if isinstance(value, str) else None

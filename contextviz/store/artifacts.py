@@ -59,6 +59,24 @@ class ArtifactWriter:
         self._stream.write(chunk)
         self.size += len(chunk)
 
+    def flush(self) -> None:
+        """Have in the file all that was written so far, for a look at it."""
+        self._stream.flush()
+
+    def whole(self) -> bytes:
+        """All that was written so far; for small files."""
+        self.flush()
+        return self.temporary.read_bytes()
+
+    def put_instead(self, chunks: Iterable[bytes]) -> None:
+        """Have `chunks` in place of everything that was written: those bytes are gone."""
+        self._stream.seek(0)
+        self._stream.truncate()
+        self._hash = hashlib.sha256()
+        self.size, self.head = 0, b""
+        for chunk in chunks:
+            self.write(chunk)
+
     def finish(self) -> str:
         """All bytes have come: make them durable, and return their hash."""
         self._stream.flush()
@@ -72,10 +90,11 @@ class ArtifactWriter:
         target = path_of(sha256)
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.temporary.replace(target)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

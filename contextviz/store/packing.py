@@ -5,10 +5,16 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Iterable, Iterator
+from struct import Struct
+
+_RUN = Struct("<II")
 
 
 def pack(positions: Iterable[int]) -> bytes:
     """Positions (below 2**32) as pairs of start and length, little-endian 32-bit."""
+    positions = tuple(positions)
+    if positions and positions == tuple(range(positions[0], positions[0] + len(positions))):
+        return _RUN.pack(positions[0], len(positions))  # what nearly every call adds
     runs = Runs()
     runs.extend(positions)
     return runs.packed()

@@ -7,12 +7,14 @@ appended, and nothing has to be read back. Stretches that differ are deleted and
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import orjson
 
-from contextviz.store.bulk import Row, chunks, insert
+from contextviz.store.bulk import chunks
+from contextviz.store.columns import Row, insert_columns
 from contextviz.store.models.rows import IndexedRecord
 from contextviz.store.rows.table import Table
 
@@ -51,8 +53,17 @@ def replace(table: Table[Any], session_id: int, events: Iterable[Any], hashes: H
 
 
 def _write(table: Table[Any], session_id: int, batch: list[tuple[int, list[Row]]], before: bytes) -> int:
+    if not batch:
+        return 0
     removed = _remove(table.model, session_id, [number for number, _ in batch if _part(before, number)])
-    return removed + insert(table.model, _columns(table), _rows_of(table, session_id, batch))
+    indexes = [index for number, rows in batch for index in range(number * STRETCH, number * STRETCH + len(rows))]
+    columns: list[Sequence[Any]] = list(zip(*chain.from_iterable(rows for _, rows in batch), strict=True))
+    if table.columns[0] != "index":
+        columns.insert(0, indexes)
+    elif list(columns[0]) != indexes:
+        raise ValueError(f"{table.model.__name__}: rows from {indexes[0]} on call themselves {columns[0][:3]}")
+    insert_columns(table.model, _columns(table), [[session_id] * len(indexes), *columns])
+    return removed + len(indexes)
 
 
 def _part(hashes: bytes | bytearray, number: int) -> bytes:
@@ -69,15 +80,6 @@ def _hash_of(rows: list[Row]) -> bytes:
 
 def _columns(table: Table[Any]) -> tuple[str, ...]:
     return ("session_id", *table.columns) if table.columns[0] == "index" else ("session_id", "index", *table.columns)
-
-
-def _rows_of(table: Table[Any], session_id: int, batch: list[tuple[int, list[Row]]]) -> Iterator[Row]:
-    has_index = table.columns[0] == "index"
-    for number, rows in batch:
-        for index, row in enumerate(rows, number * STRETCH):
-            if has_index and row[0] != index:
-                raise ValueError(f"{table.model.__name__}: row {index} calls itself {row[0]}")
-            yield (session_id, *row) if has_index else (session_id, index, *row)
 
 
 def _remove(model: type[IndexedRecord], session_id: int, stretches: list[int]) -> int:

@@ -19,23 +19,26 @@ import zstandard
 from django.db import connection, transaction
 
 from contextviz.events.text import TextRef, note_estimate, storable
-from contextviz.store.bulk import chunks, insert_new
+from contextviz.store.bulk import chunks
+from contextviz.store.columns import insert_new
 from contextviz.store.models.text import TextPackRecord, TextRecord
 from contextviz.tokens.counting import Ticket, count_later
 from contextviz.tokens.estimate import ESTIMATOR
 
 PACK_BYTES = 256 * 1024
+TOLD_BYTES = 64 * 1024
 KEPT_PACKS = 32
 LARGEST_KEPT_PACK = 2 * 1024 * 1024
 KNOWN_REFS = 200_000  # about 60 MB
 MOST_REFS_BETWEEN = 20_000  # kept from one session of a batch to the next
 QUERY_TEXTS = 10_000
 _COLUMNS = ("digest", "chars", "size", "estimated_tokens", "pack_id", "offset")
-MOST_COUNTING = 16  # packs on their way through the counting process: a bound for memory
 AT_ONCE = 6  # packs in one transaction
+MOST_WRITING = 2  # such transactions that wait for their counts and the database: a bound for memory
 _NUMBERS = tuple(range(16_384))
 Place = tuple[int, int, int]  # pack, offset, size
 Pending = tuple[TextRef, bytes]
+_Counting = tuple[list[Pending], Ticket]  # a pack
 
 
 class StoreTextPool:
@@ -43,7 +46,8 @@ class StoreTextPool:
     only then every reference has its estimated tokens.
 
     Packs are written in transactions of their own while reading goes on; texts that no session comes to use are
-    dropped later (store.cleaning). `on_put` is called with the bytes of each new or known text, for progress.
+    dropped later (store.cleaning). `on_put` is called now and then with the bytes of the texts since, new or known,
+    for progress.
     `count` counts one text in this process instead (tests).
     """
 
@@ -60,8 +64,10 @@ class StoreTextPool:
         self._pending: dict[bytes, Pending] = {}  # not written yet: gathered, or being counted
         self._gathered: list[Pending] = []
         self._gathered_size = 0
-        self._counting: deque[tuple[list[Pending], Ticket, Future[bytes]]] = deque()
-        self._compressor: ThreadPoolExecutor | None = None
+        self._put_size = 0
+        self._counting: list[_Counting] = []
+        self._writing: deque[tuple[list[_Counting], Future[None]]] = deque()
+        self._writer: ThreadPoolExecutor | None = None
         self._reader = TextReader(
             4
         )  # summaries and first lines, as a reader asks for them: memory is for the transcript
@@ -70,8 +76,9 @@ class StoreTextPool:
         """See TextPool.put."""
         good, raw = storable(text)
         digest = hashlib.sha256(raw).digest()
-        if self._on_put:
-            self._on_put(len(raw))
+        self._put_size += len(raw)
+        if self._put_size >= TOLD_BYTES:
+            self._tell()
         ref = self._refs.get(digest)
         if ref is None:
             ref = self._gather(digest, good, raw)
@@ -82,23 +89,38 @@ class StoreTextPool:
         pending = self._pending.get(ref.digest)
         return pending[1].decode("utf-8") if pending else self._reader.get(ref)
 
+    def _tell(self) -> None:
+        size, self._put_size = self._put_size, 0
+        if self._on_put:
+            self._on_put(size)
+
     def flush(self) -> None:
         """Write what has gathered, and wait for what is being counted."""
+        self._tell()
         self._send()
-        while self._counting:
-            self._write_oldest(AT_ONCE)
-        if self._compressor is not None:
-            self._compressor.shutdown()
-            self._compressor = None
+        if self._writer is None:  # little: not worth a thread and a connection of its own
+            self._write(self._taken())
+        else:
+            self._write_beside()
+            while self._writing:
+                self._await_oldest()
         if len(self._refs) > MOST_REFS_BETWEEN:
             self._refs.clear()  # what follows is deriving and saving, which needs the memory
+
+    def close(self) -> None:
+        """Let go of the thread that writes. What was not flushed may be written or not."""
+        if self._writer is not None:
+            for _, written in self._writing:
+                written.cancel()
+            self._writer.submit(connection.close)  # the thread's own
+            self._writer.shutdown()
+            self._writer = None
 
     def _gather(self, digest: bytes, text: str, raw: bytes) -> TextRef:
         pending = self._pending.get(digest)
         if pending is not None:  # forgotten by the bounded memory of references
             return pending[0]
-        size = len(raw)
-        size = _shared(size)
+        size = _shared(len(raw))
         chars = size if len(text) == size else _shared(len(text))  # one number in memory where they are equal
         ref = TextRef(digest, chars, size, 0)
         self._refs[digest] = ref
@@ -125,12 +147,9 @@ class StoreTextPool:
                 del self._pending[ref.digest]
         if not fresh:
             return
-        texts = [raw for _, raw in fresh]
-        if self._compressor is None:  # zstd does not hold Python's lock, so a thread is another core
-            self._compressor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="text-packs")
-        self._counting.append((fresh, self._counted(texts), self._compressor.submit(compressed, texts)))
-        if len(self._counting) > MOST_COUNTING:
-            self._write_oldest(AT_ONCE)
+        self._counting.append((fresh, self._counted([raw for _, raw in fresh])))
+        if len(self._counting) == AT_ONCE:
+            self._write_beside()
 
     def _counted(self, texts: list[bytes]) -> Ticket:
         if self._count is None:
@@ -139,18 +158,42 @@ class StoreTextPool:
         ticket.keep([self._count(raw.decode()) for raw in texts])
         return ticket
 
-    def _write_oldest(self, most: int) -> None:
-        """Write the oldest `most` packs in one transaction: each one is a wait for the disk."""
-        ready: list[tuple[list[Pending], bytes]] = []
-        while self._counting and len(ready) < most:
-            fresh, ticket, packed = self._counting.popleft()
+    def _taken(self) -> list[_Counting]:
+        counting, self._counting = self._counting, []
+        return counting
+
+    def _write_beside(self) -> None:
+        """Write what is being counted in a thread: compressing, waiting and writing leave Python's lock alone."""
+        counting = self._taken()
+        if connection.in_atomic_block:  # the caller's own, which the thread's connection would wait for
+            self._write(counting)
+            return
+        if self._writer is None:
+            self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="text-packs")
+        self._writing.append((counting, self._writer.submit(self._store, counting)))
+        if len(self._writing) > MOST_WRITING:
+            self._await_oldest()
+
+    def _await_oldest(self) -> None:
+        counting, written = self._writing.popleft()
+        written.result()
+        self._settle(counting)
+
+    def _write(self, counting: list[_Counting]) -> None:
+        self._store(counting)
+        self._settle(counting)
+
+    def _store(self, counting: list[_Counting]) -> None:
+        packed = [compressed(raw for _, raw in fresh) for fresh, _ in counting]
+        for fresh, ticket in counting:
             for (ref, _), tokens in zip(fresh, ticket.counts(), strict=True):
                 note_estimate(ref, _shared(tokens))
-            ready.append((fresh, packed.result()))
-        with transaction.atomic():  # nothing is waited for inside
-            for fresh, data in ready:
+        with transaction.atomic():  # several packs, since each transaction is a wait; none for counts inside
+            for (fresh, _), data in zip(counting, packed, strict=True):
                 write_pack(fresh, self.estimator, data)
-        for fresh, _ in ready:
+
+    def _settle(self, counting: list[_Counting]) -> None:
+        for fresh, _ in counting:
             for ref, _ in fresh:
                 del self._pending[ref.digest]
 

@@ -10,10 +10,12 @@ from uuid import UUID
 
 from contextviz.events.message import Message
 from contextviz.events.session import Session, Transcript
-from contextviz.events.snapshot import ContextItem, SnapshotBasis
+from contextviz.events.snapshot import ContextItem, SnapshotBasis, WindowCheck
 
 Basis = Literal["reported", "derived", "estimated", "unknown"]
-JobKind = Literal["digest", "expand_summary", "retrieve_original", "delete_session", "index_texts"]
+JobKind = Literal[
+    "digest", "expand_summary", "retrieve_original", "delete_session", "index_texts", "look_through", "send_webhook",
+]  # fmt: skip
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 Item = TypeVar("Item")
 
@@ -50,6 +52,7 @@ class SessionRow:
     window: int | None
     window_basis: str | None
     compaction_threshold: int | None
+    compaction_threshold_basis: str | None
     entry_count: int
     message_count: int
     call_count: int
@@ -73,6 +76,7 @@ class SessionRow:
     spend_total_tokens: int | None
     cost_usd: float | None
     cost_basis: str
+    cost_unpriced_calls: int
     estimator: str | None
     created_at: datetime
     updated_at: datetime
@@ -154,7 +158,7 @@ class WindowItem:
 @dataclass(frozen=True, slots=True)
 class SnapshotRow:
     """One snapshot without its items. `kept_items` leading ones are those of the previous snapshot of the same
-    chain; `sums` are estimated tokens by category."""
+    chain; `sums` are estimated tokens by category, `check` what a log of requests says of it."""
 
     index: int
     call_index: int
@@ -165,6 +169,7 @@ class SnapshotRow:
     item_count: int
     estimated_tokens: int
     sums: Mapping[str, int]
+    check: WindowCheck | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from contextviz.events.session import Transcript
-from contextviz.store.bulk import chunks, insert
+from contextviz.store.bulk import chunks
+from contextviz.store.columns import insert, inserting_beside
 from contextviz.store.models.budget import BudgetRecord
 from contextviz.store.models.session import SessionDetailRecord, SessionRecord, SessionSeriesRecord
 from contextviz.store.models.text import TextUseRecord
-from contextviz.store.rows import call, message, place, session, summary, topic, window
+from contextviz.store.rows import call, engine_event, message, place, session, summary, topic, window
 from contextviz.store.rows.table import Table
 from contextviz.store.tables import Hashes, pack_hashes, replace, unpack_hashes
 from contextviz.store.texts import ids_of
 
 QUERY_TEXTS = 10_000
+FEW_MESSAGES = 500  # not worth a thread
 # Every table of a session, children of nothing but it.
 TABLES: tuple[Table[Any], ...] = (
     message.MESSAGES, message.ENTRIES, message.PAIRS, call.CALLS, call.COMPACTIONS, call.PROBLEMS, window.ITEMS,
     window.SNAPSHOTS, summary.NODES, summary.STORE_MESSAGES, summary.CONTEXT_REFS, topic.TOPICS, topic.TOPIC_EVENTS,
-    place.PLACES,
+    engine_event.ENGINE_EVENTS, place.PLACES,
 )  # fmt: skip
 
 
@@ -36,7 +39,7 @@ class Derived:
 
     `numbers` are columns of SessionRecord; `categories` one for each item of the ItemTable; `sums` estimated tokens by
     category for each snapshot, gone through once; `strips` and `compositions` as SessionSeriesRecord holds them,
-    `budget` as BudgetRecord does.
+    `budget` as BudgetRecord does; empty where it is left for later: an older one is then dropped.
     """
 
     numbers: Mapping[str, Any]
@@ -81,8 +84,11 @@ def save_transcript(transcript: Transcript, derived: Derived, *, now: datetime, 
     write = _Write(record.pk, unpack_hashes(detail.row_hashes) if detail else {})
     changed_uses, ids = _save_uses(record.pk, transcript)
     write.changed += changed_uses
-    _save_tables(write, transcript, derived)
-    write.table(place.PLACES, place.Places(transcript, ids).rows())
+    # Of a session that is known rows are looked for and removed in between.
+    with inserting_beside() if is_new and len(transcript.messages) > FEW_MESSAGES else nullcontext():
+        _save_tables(write, transcript, derived)
+        write.table(place.PLACES, place.Places(transcript, ids).rows())
+    del ids  # of a long session megabytes, which the next needs
     body = session.pack_detail(transcript)
     series = SessionSeriesRecord.objects.filter(session=record).first()
     is_same_series = (
@@ -102,6 +108,8 @@ def save_transcript(transcript: Transcript, derived: Derived, *, now: datetime, 
     )
     if derived.budget:
         BudgetRecord.objects.update_or_create(session=record, defaults={"body": derived.budget})
+    else:
+        BudgetRecord.objects.filter(session=record).delete()
     return Saved(record.pk, is_new, write.changed, record.revision)
 
 
@@ -158,6 +166,7 @@ def _save_tables(write: _Write, transcript: Transcript, derived: Derived) -> Non
     write.table(summary.CONTEXT_REFS, store.context if store else ())
     write.table(topic.TOPICS, transcript.topics)
     write.table(topic.TOPIC_EVENTS, transcript.topic_events)
+    write.table(engine_event.ENGINE_EVENTS, transcript.engine_events)
 
 
 def save_places(transcript: Transcript, session_id: int) -> int:
@@ -192,8 +201,9 @@ def uses_of(transcript: Transcript) -> dict[bytes, int | None]:
     for one in transcript.messages:
         for block in one.blocks:
             uses.setdefault(block.text.digest, one.index)
+    for item in transcript.log.table.items:
+        uses.setdefault(item.text.digest, None)
     refs = [event.summary for event in transcript.compactions]
-    refs.extend(item.text for item in transcript.log.table.items)
     for note in transcript.topics:
         refs.extend((note.thread, note.status_note))
     if transcript.store:

@@ -1,7 +1,7 @@
 """Tokens counted beside the reader, in a process of its own.
 
 Counting is the dearest step of an import and the tokenizer holds Python's lock meanwhile, so a thread would not help.
-A second process counts on another core, and its tables (130 MB) are not in the importing one. Texts go out in batches;
+A second process counts on another core, and its tables (70 MB) are not in the importing one. Texts go out in batches;
 a ticket is the promise of their counts.
 """
 

@@ -89,10 +89,11 @@ def plain_name(model: str) -> str:
 
 @cache
 def shipped() -> PriceTable:
-    """The prices that come with this version."""
+    """The prices that come with this version, as they stood at its date; each row says where it was checked. A part
+    that could not be found is null, so that calls which used it have no cost rather than a wrong one."""
     read = json.loads(files("contextviz.tokens").joinpath("prices.json").read_text(encoding="utf-8"))
     rows = [
-        Price(model, **{name: value for name, value in row.items() if name != "models"})
+        Price(model, **{name: value for name, value in row.items() if name not in ("models", "source")})
         for row in read["prices"]
         for model in row["models"]
     ]

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import re
 
-TABLE_VERSION = "windows/1"
+TABLE_VERSION = "windows/2"
 _EXTENDED = 1_000_000
-_WINDOWS: tuple[tuple[re.Pattern[str], int], ...] = tuple(
+# The first that fits. None: a newer model of a known family, whose window we could not look up.
+_WINDOWS: tuple[tuple[re.Pattern[str], int | None], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), window)
     for pattern, window in (
         (r"\[1m\]", _EXTENDED),
+        (r"(^|/)claude-(opus|sonnet|fable|mythos)-5(\D|$)", 1_000_000),
+        (r"(^|/)claude-(opus-4-[7-9]|haiku-[5-9])", None),
         (r"(^|/)claude-", 200_000),
-        (r"(^|/)gpt-5", 400_000),
+        (r"(^|/)gpt-5(\.\d)?-chat", 128_000),
+        (r"(^|/)gpt-5(\.[0-3])?(-|$)", 400_000),
         (r"(^|/)gpt-4\.1", 1_047_576),
         (r"(^|/)gpt-4o", 128_000),
+        (r"(^|/)o1-(mini|preview)", 128_000),
         (r"(^|/)o[134](-|$)", 200_000),
-        (r"(^|/)gemini-", 1_048_576),
+        (r"(^|/)gemini-(1\.5|2\.0)-pro", 2_097_152),
+        (r"(^|/)gemini-(1\.5|2\.\d)-", 1_048_576),
     )
 )
 

@@ -11,7 +11,17 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils.http import content_disposition_header, url_has_allowed_host_and_scheme
 
+from contextviz.events.masking import MOST_LOOKED_AT, may_hold_secrets
+from contextviz.services.accounts.audit import note
+from contextviz.store.values import NotAllowed
+from contextviz.store.viewing import current_viewer
+
 CHUNK_BYTES = 256 * 1024
+MAY_UNMASK = ("operator", "admin", "system")
+REFUSED = (
+    "A download holds every value as it is, and this one has values that look like secrets, or is too large to look "
+    "through. Ask an operator or an admin."
+)
 
 
 def see_other(url: str) -> HttpResponse:
@@ -26,6 +36,25 @@ def safe_next(request: HttpRequest, url: str | None, fallback: str) -> str:
     inside = url_has_allowed_host_and_scheme(url or "", {request.get_host()}, require_https=request.is_secure())
     # A browser drops line ends and tabs, so they could hide where an address leads; a header takes none.
     return url if url and inside and url.startswith("/") and url.isprintable() else fallback
+
+
+def leave(data: bytes, target: str) -> None:
+    """Let a download go; `target` says what it is. Raises NotAllowed where its values are not for this person."""
+    _let_go(target, may_hold=may_hold_secrets(data))
+
+
+def leave_file(path: Path, target: str) -> None:
+    """The same for a file, which is read only where it is small."""
+    is_large = path.stat().st_size > MOST_LOOKED_AT
+    _let_go(target, may_hold=is_large or may_hold_secrets(path.read_bytes()))
+
+
+def _let_go(target: str, *, may_hold: bool) -> None:
+    if not may_hold:
+        return
+    if current_viewer().role not in MAY_UNMASK:
+        raise NotAllowed(REFUSED)
+    note("secret_unmasked", target=f"download of {target}")
 
 
 def file_download(request: HttpRequest, path: Path, name: str) -> StreamingHttpResponse:

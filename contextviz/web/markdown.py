@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from threading import Lock
 
 import nh3
@@ -25,6 +26,13 @@ TAGS = {
 ATTRIBUTES = {"a": {"href"}, "ol": {"start"}, "pre": {"tabindex"}, **{f"h{level}": {"id"} for level in range(1, 7)}}
 OUTSIDE = re.compile(r"^https?://[^\s]+$", re.IGNORECASE)
 _PARSER = MarkdownIt("js-default", {"maxNesting": 20}).disable("image")
+# In what people and models write to each other, a line that ends is a line that ends.
+_TALK = MarkdownIt("js-default", {"maxNesting": 20, "breaks": True}).disable("image")
+# What Markdown would show in another way than as it stands; a text without any of it is not parsed at all.
+_MARKS = re.compile(
+    r"[*_`~|\[<\\&]|^ *(?:>|#{1,6}(?:\s|$))|^ *(?:[-+]|\d{1,9}[.)])(?:[ \t]|$)|^(?: {4}|\t)|^ *[-=]{2,} *$",
+    re.MULTILINE,
+)
 _kept: OrderedDict[tuple[str, int], SafeString] = OrderedDict()
 _lock = Lock()
 LinkOf = Callable[[str], str]
@@ -50,6 +58,17 @@ def note(text: str, *, level: int = 3) -> SafeString:
     return html
 
 
+def has_marks(text: str) -> bool:
+    """Whether a text says anything in Markdown."""
+    return _MARKS.search(text) is not None
+
+
+@lru_cache(maxsize=512)  # beginnings of some 2,000 characters: a few megabytes
+def talk(text: str) -> SafeString:
+    """A message's text, its secrets masked and its length bounded by the caller. Links as in `note`."""
+    return _html(text, 4, lambda href: href if OUTSIDE.match(href) else "", parser=_TALK)
+
+
 def document(text: str, link_of: LinkOf) -> SafeString:
     """One of our documents; `link_of` says where each link leads, "" for nowhere. Headings get GitHub's anchors."""
     return _html(text, 1, link_of, anchored=True)
@@ -60,13 +79,15 @@ def slug(title: str) -> str:
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
-def _html(text: str, level: int, link_of: LinkOf, *, anchored: bool = False) -> SafeString:
-    tokens = _PARSER.parse(text)
+def _html(
+    text: str, level: int, link_of: LinkOf, *, anchored: bool = False, parser: MarkdownIt = _PARSER
+) -> SafeString:
+    tokens = parser.parse(text)
     _level(tokens, level)
     for at, token in enumerate(tokens):
         if anchored and token.type == "heading_open":
             token.attrSet("id", slug(_words(tokens[at + 1])))
-    html = _PARSER.renderer.render(tokens, _PARSER.options, {})
+    html = parser.renderer.render(tokens, parser.options, {})
     # A block of code may scroll, and what scrolls must be reached by key.
     html = re.sub(r"<pre><code[^>]*>", '<pre tabindex="0"><code>', html)
 

@@ -1,15 +1,17 @@
-"""The last look at what a page says: secrets of a certain form are masked wherever they stand.
+"""The last look at what a page or the API says: secrets of a certain form are masked wherever they stand.
 
-Templates mask long texts themselves, behind a disclosure that a click opens (templatetags.masked). Names, titles,
-tooltips, model names, paths and figures come from the same transcripts, in a hundred places; here none is forgotten.
-Addresses and form fields keep their values, or they would lead nowhere.
+Templates mask long texts themselves (templatetags.masked). Names, titles, tooltips, model names, paths and figures come
+from the same transcripts, in a hundred places; here none is forgotten. Addresses and form fields keep their values, or
+they would lead nowhere. Only an answer that `unmasked` let pass has them all.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from html import escape, unescape
+from typing import Any, TypeVar
 
 from django.http import HttpRequest, HttpResponseBase
 
@@ -18,12 +20,20 @@ from contextviz.events.secrets import find_certain_secrets
 MASK = "••••••"
 MASKED_KINDS = ("text/html", "application/json")
 # What is left alone as a whole, then tags, which are looked at attribute by attribute.
-_PARTS = re.compile(r'(<details class="secret">.*?</details>|<textarea\b.*?</textarea>|<[^>]*>)', re.DOTALL)
+_PARTS = re.compile(r"(<textarea\b.*?</textarea>|<[^>]*>)", re.DOTALL)
 _SPOKEN = re.compile(r'\b(title|aria-label|aria-description|alt|placeholder|content|label)="([^"]*)"')
+Answer = TypeVar("Answer", bound=HttpResponseBase)
+
+
+def unmasked(response: Answer) -> Answer:
+    """The response as it goes out with every value in it, kept by no cache; the caller wrote it down before."""
+    response.is_unmasked = True  # type: ignore[attr-defined]
+    response.headers["Cache-Control"] = "no-store"
+    return response
 
 
 class MaskingMiddleware:
-    """Masks secrets in pages, fragments and figures. Downloads and the API give what was read, byte for byte."""
+    """Masks secrets in pages, fragments, figures and the API's answers. Downloads give what was read, byte for byte."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -31,12 +41,12 @@ class MaskingMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
         kind = response.headers.get("Content-Type", "").partition(";")[0]
-        is_asked_for = "Content-Disposition" in response.headers or request.path_info.startswith("/api/")
+        is_asked_for = "Content-Disposition" in response.headers or getattr(response, "is_unmasked", False)
         if response.streaming or is_asked_for or kind not in MASKED_KINDS:
             return response
         text = response.content.decode("utf-8", errors="replace")  # type: ignore[attr-defined]  # it does not stream
         if find_certain_secrets(text):
-            response.content = (mask_page(text) if kind == "text/html" else mask_text(text)).encode()  # type: ignore[attr-defined]
+            response.content = mask_page(text).encode() if kind == "text/html" else mask_json(text)  # type: ignore[attr-defined]
         return response
 
 
@@ -45,13 +55,26 @@ def mask_page(html: str) -> str:
     return "".join(_tag(part) if number % 2 else _words(part) for number, part in enumerate(_PARTS.split(html)))
 
 
+def mask_json(text: str) -> bytes:
+    """A JSON document with each secret masked in its names and strings, and its structure as it was."""
+    return json.dumps(_masked(json.loads(text)), separators=(",", ":")).encode()
+
+
 def mask_text(text: str) -> str:
-    """Plain text, or JSON, with each secret masked."""
+    """Plain text with each secret masked."""
     parts, position = [], 0
     for found in find_certain_secrets(text):
         parts += [text[position : found.start], MASK]
         position = found.end
     return "".join([*parts, text[position:]])
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, str):
+        return mask_text(value)
+    if isinstance(value, dict):
+        return {mask_text(name): _masked(one) for name, one in value.items()}
+    return [_masked(one) for one in value] if isinstance(value, list) else value
 
 
 def _words(html: str) -> str:
@@ -61,6 +84,6 @@ def _words(html: str) -> str:
 
 
 def _tag(tag: str) -> str:
-    if tag.startswith(('<details class="secret"', "<textarea")):
+    if tag.startswith("<textarea"):
         return tag
     return _SPOKEN.sub(lambda found: f'{found[1]}="{_words(found[2])}"', tag)

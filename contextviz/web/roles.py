@@ -18,7 +18,7 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 # What everybody changes for oneself, and the door itself.
 OWN = frozenset({"settings", "password", "api_keys", "api_key_revoke", "sign_in", "sign_out"})
 # What only admins look at, and what only they change.
-ADMIN_PAGES = frozenset({"accounts", "account", "audit", "retention"})
+ADMIN_PAGES = frozenset({"accounts", "account", "audit", "retention", "not_kept"})
 ADMIN_CHANGES = frozenset({"prices"})
 _RANK = {"nobody": 0, "viewer": 1, "operator": 2, "admin": 3, "system": 3}
 REFUSED = {

@@ -13,12 +13,15 @@ from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
 from contextviz.services.accounts.people import has_others
-from contextviz.store.queries import jobs, preferences, sessions
+from contextviz.store.queries import alerts, jobs, preferences, sessions
 from contextviz.store.queries.preferences import Preferences
 from contextviz.store.values import SessionRow
 
 RECENT = 10
 STATES = {"growing": "running"}
+
+
+DENSITY_COOKIE = "contextviz_density"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +42,17 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     theme = _preferences(request).theme
     return {
         "theme": theme if theme in ("light", "dark") else request.COOKIES.get("contextviz_theme", ""),
+        "density": density_of(request),
         "recent_sessions": SimpleLazyObject(partial(recent, request)),
         "nav_counts": SimpleLazyObject(partial(_counts, request)),
         "upload_sharing": SimpleLazyObject(partial(_upload_sharing, request)),
     }
+
+
+def density_of(request: HttpRequest) -> str:
+    """How close rows stand on this browser: compact, roomy, or "" for normal."""
+    found = request.COOKIES.get(DENSITY_COOKIE, "")
+    return found if found in ("compact", "roomy") else ""
 
 
 def recent(request: HttpRequest) -> list[RecentSession]:
@@ -81,7 +91,10 @@ def _upload_sharing(request: HttpRequest) -> UploadSharing:
 def _counts(request: HttpRequest) -> dict[str, int]:
     if not request.user.is_authenticated:
         return {}
-    return {"library": sessions.session_count(), "jobs": len(jobs.unfinished_jobs())}
+    told = alerts.alert_count(now=timezone.now())
+    return {"library": sessions.session_count(), "jobs": len(jobs.unfinished_jobs())} | (
+        {"alerts": told} if told else {}
+    )
 
 
 def _preferences(request: HttpRequest) -> Preferences:

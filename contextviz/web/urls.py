@@ -21,12 +21,17 @@ from contextviz.web.views import (
     uploads,
 )
 from contextviz.web.views.access import accounts, api_keys, privacy, running, sign_in
-from contextviz.web.views.guide import docs, go, styleguide
-from contextviz.web.views.sharing import export
+from contextviz.web.views.guide import coverage, docs, go, styleguide
+from contextviz.web.views.live import alerts, if_now, not_kept
+from contextviz.web.views.live import page as live
+from contextviz.web.views.sharing import export, unmask
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
     *library.urlpatterns,
+    *live.urlpatterns,
+    *alerts.urlpatterns,
+    *if_now.urlpatterns,
     *uploads.urlpatterns,
     *session.urlpatterns,
     *call.urlpatterns,
@@ -34,6 +39,7 @@ urlpatterns = [
     *graph.urlpatterns,
     *budget.urlpatterns,
     *export.urlpatterns,
+    *unmask.urlpatterns,
     *search.urlpatterns,
     *originals.urlpatterns,
     *topics.urlpatterns,
@@ -44,7 +50,9 @@ urlpatterns = [
     *accounts.urlpatterns,
     *running.urlpatterns,
     *privacy.urlpatterns,
+    *not_kept.urlpatterns,
     *go.urlpatterns,
+    *coverage.urlpatterns,
     *docs.urlpatterns,
     *styleguide.urlpatterns,
     *sign_in.urlpatterns,

@@ -4,8 +4,10 @@ import "./elements/cv-strip.js";
 import "./elements/cv-upload.js";
 import "./elements/cv-keys.js";
 import "./elements/cv-copy.js";
-import "./elements/cv-live.js";
 import "./elements/cv-follow.js";
+import "./elements/cv-feed.js";
+import "./elements/cv-cards.js";
+import "./elements/cv-notify.js";
 import "./elements/cv-find.js";
 import "./elements/cv-palette.js";
 import "./elements/cv-rows.js";
@@ -46,12 +48,17 @@ function toggleSide() {
 
 const DENSITIES = ["compact", "normal", "roomy"];
 
+function keepDensity(density) {
+  keep("density", density);
+  document.cookie = `contextviz_density=${density}; path=/; max-age=31536000; samesite=strict`;
+}
+
 function nextDensity() {
   const next = DENSITIES[(DENSITIES.indexOf(root.dataset.density ?? "normal") + 1) % DENSITIES.length];
   if (next === "normal") delete root.dataset.density;
   else root.dataset.density = next;
-  keep("density", next);
-  say(`Rows are ${next}.`);
+  keepDensity(next);
+  say(`Rows are ${next === "roomy" ? "comfortable" : next}.`);
   document.dispatchEvent(new CustomEvent("cv:density", { detail: next }));
 }
 
@@ -68,6 +75,7 @@ document.addEventListener("submit", (event) => {
   const theme = new FormData(event.target).get("theme");
   if (theme === "light" || theme === "dark") keep("theme", theme);
   else try { localStorage.removeItem("contextviz-theme"); } catch { /* private mode */ }
+  keepDensity(new FormData(event.target).get("density") ?? "normal");
 });
 document.addEventListener("cv:key", (event) => {
   if (event.detail === "t") toggleTheme();

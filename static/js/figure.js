@@ -2,7 +2,7 @@
 
 let loading;
 
-/** Plotly, loaded with the first chart that needs it (same origin; 2.3 MB). */
+/** Plotly, loaded with the first chart that needs it (same origin; 1.4 MB). */
 export function plotly() {
   loading ??= new Promise((resolve, reject) => {
     if (window.Plotly) { resolve(window.Plotly); return; }
@@ -13,6 +13,17 @@ export function plotly() {
     document.head.append(script);
   });
   return loading;
+}
+
+let turn;
+
+/** Draw the charts of a page one after the other, each on the screen before the next: together the last one's work would
+ * keep the first from being seen. */
+export function inTurn(draw) {
+  const shown = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); setTimeout(done, 200); }); // no frames in a tab behind
+  const mine = turn ? turn.then(shown).then(draw) : draw();
+  turn = Promise.resolve(mine).catch(() => {});
+  return mine;
 }
 
 /** The figure at an address. Throws an Error with a sentence. */

@@ -2,7 +2,7 @@
 const NEEDS = {
   j: "[data-row]", c: "[data-row][data-kind~=compaction], [data-key=c]", J: "[data-row][data-kind~=user]", x: "[data-row][data-kind~=error]",
   u: "[data-row][data-kind~=subagent], [data-row][data-kind~=agent_spawn]", m: "[data-row][data-kind~=miss]",
-  "/": "[data-key-focus='/']", n: "cv-find input[name=q]:not(:placeholder-shown)", "←": "cv-strip", e: "[data-key=e]", s: "[data-key=s]", o: "[data-key=o]",
+  "/": "[data-key-focus='/']", n: "cv-find input[name=q]:not(:placeholder-shown)", "←": "cv-strip", e: "[data-key=e]", s: "[data-key=s]", o: "[data-key=o]", p: "[data-key=p]:not([hidden])", f: "[data-key=f]:not([hidden])",
 };
 const MORE = [["u", ["u", "U"], "sub-agent"], ["m", ["m", "M"], "miss"], ["e", ["e"], "export"], ["s", ["s"], "keep"]];
 

@@ -7,5 +7,6 @@
     if (kept === "light" || kept === "dark") root.dataset.theme = kept;
     const density = localStorage.getItem("contextviz-density");
     if (density === "compact" || density === "roomy") root.dataset.density = density;
+    else if (density === "normal") delete root.dataset.density;
   } catch { /* storage is off: the server's choice or the system's stands */ }
 })();

@@ -16,7 +16,7 @@ from contextviz.api.api import api
 from contextviz.api.resources import originals
 from contextviz.services import jobs
 from contextviz.services.figures import derive
-from contextviz.store.models import TextRecord
+from contextviz.store.models import AlertRecord, AlertRuleRecord, TextRecord
 from contextviz.store.texts import StoreTextPool, TextReader
 from contextviz.store.writes import save_transcript
 from tests.api.conftest import Save
@@ -68,6 +68,9 @@ def test_pages_put_together_are_the_whole_list(operator: Client, save: Save) -> 
         save(2, f"other-{number}")
     made = [jobs.open_job("retrieve_original", now=NOW - timedelta(hours=n // 2)) for n in range(5)]
     prefix = common_prefix()
+    rule = AlertRuleRecord.objects.create(name="r", kind="compaction", created_at=NOW)
+    for number in range(4):
+        AlertRecord.objects.create(rule=rule, session_id=session_id, key=str(number), at=NOW, sentence="told")
 
     for address in addresses(session_id, made[0]):
         whole = walk(operator, address.replace("q=", f"q={prefix}"), 500)

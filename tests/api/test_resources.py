@@ -56,7 +56,7 @@ def test_a_session_has_its_numbers_and_its_files(reader: Client, session_id: int
     assert one["title"] == "A title"
     assert one["counts"]["calls"] == 30
     assert one["spend"]["cache_read"] == {"tokens": 600, "basis": "reported"}
-    assert one["cost"] == {"usd": 7.5, "basis": "reported"}
+    assert one["cost"] == {"usd": 7.5, "basis": "reported", "unpriced_calls": 0}
     assert one["sources"] == []
 
 

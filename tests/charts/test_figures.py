@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -235,3 +236,12 @@ def test_one_moment_makes_no_clock():
 @pytest.mark.parametrize(("span", "wanted", "step"), [(214, 9, 25), (10, 5, 2), (1_000_000, 2, 500_000), (0, 4, 1)])
 def test_steps_are_round(span, wanted, step):
     assert nice_step(span, wanted) == step
+
+
+def test_every_trace_that_is_drawn_is_in_the_vendored_bundle(repository: Path) -> None:
+    source = "".join(path.read_text() for path in (repository / "contextviz" / "charts").glob("*.py"))
+    build = (repository / "scripts" / "vendor_assets.py").read_text()
+    registered = set(re.findall(r'"([a-z]+)"', build.split("TRACES = ")[1].split(")")[0]))
+    drawn = set(re.findall(r'"type": "([a-z]+)"', source)) - {"line", "rect", "date"}
+
+    assert "scatter" in drawn and drawn <= registered | {"scatter"}

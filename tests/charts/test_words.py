@@ -76,3 +76,8 @@ def test_percentages_and_ticks():
     assert words.percent(None) == "—"
     assert [plain(words.thousands(v)) for v in (0, 100_000, 1_000_000)] == ["0 k", "100 k", "1 M"]
     assert [words.counted(1, "call"), words.counted(2, "switch", "switches")] == ["1 call", "2 switches"]
+
+
+def test_problems_and_notes_are_said_apart() -> None:
+    assert words.findings(2, 1) == "2 problems and 1 note in reading"
+    assert words.findings(0, 3) == "3 notes in reading" and words.findings(0, 0) == ""

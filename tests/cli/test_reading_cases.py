@@ -9,6 +9,10 @@ Keys that inspect cannot answer, and where they are asserted instead:
 - 075 executed_scripts, window_xss_variables_defined, elements_with_id_xss6, links_with_javascript_or_data_scheme,
   pages_to_check, visible_as_text, template_not_evaluated, export_json_parses, raw_download_headers: need a browser;
   asserted in tests/e2e/test_hostile_text.py.
+- 053 estimates, and of its session code_point and utf16_div4: the counts of the engines' own formulas, which only a
+  replay uses; there is none yet. What is read (the texts, to the character) is asserted here.
+- 079 settings, projected, untouched, marker_f3 and what f3 and f4 become: a replay of flowctx, which there is not yet.
+  The originals, byte for byte under their hashes, are asserted here.
 """
 
 from __future__ import annotations
@@ -17,12 +21,17 @@ import hashlib
 import io
 import json
 from argparse import Namespace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from contextviz.cli.inspect import run
+from contextviz.events.session import Transcript
+from contextviz.sources.files import read_paths, walk
+from contextviz.sources.source import ReadOptions
+from contextviz.tokens.pool import MemoryPool
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT.parent / "shared" / "cases" / "reading"
@@ -317,6 +326,37 @@ def test_047_archives_are_generations_and_copies_do_not_count() -> None:
     case.check("epochs_of_session_S", sorted(epochs, key=lambda one: one["state"], reverse=True))
     case.check("warnings", [{"file": one["file"], "kind": one["code"]} for one in problems(case.report, "empty_store")])
     case.done()
+
+
+def originals(path: Path) -> dict[str, str]:
+    """The text of the first block of every message by its id."""
+    pool = MemoryPool()
+    items = read_paths(list(walk(path)), ReadOptions(pool, datetime(2026, 12, 1, tzinfo=UTC)))
+    (transcript,) = [item for item in items if isinstance(item, Transcript)]
+    return {message.id or "": pool.get(message.blocks[0].text) for message in transcript.messages}
+
+
+def test_053_texts_of_every_script_are_read_to_the_character() -> None:
+    case = Case("053")
+    texts = originals(case.input)
+    assert {name: len(text) for name, text in texts.items()} == {
+        name: one["chars"] for name, one in case.expect["session"].items()
+    }
+    assert case.session["messages"]["total"] == len(texts)
+    case.done("estimates", "session")
+
+
+def test_079_originals_are_kept_byte_for_byte_under_their_hashes() -> None:
+    case = Case("079")
+    case.check("tool_results", case.session["genuine_results"])
+    texts = originals(case.input)
+    f3, f4 = case.expect["f3"], case.expect["f4"]
+    assert len(texts["f3"]) == f3["original_chars"]
+    assert len(texts["f4"].encode("utf-16-le")) // 2 == f4["original_utf16_length"]
+    found = {hashlib.sha256(texts[name].encode()).hexdigest()[:24]: name for name in ("f3", "f4")}
+    case.check("retrieve", {handle: f"byte-identical to {name}" for handle, name in found.items()})
+    assert {name: handle for handle, name in found.items()} == {"f3": f3["hash"], "f4": f4["hash"]}
+    case.done("settings", "projected", "untouched", "f3", "f4", "marker_f3")
 
 
 def test_058_reused_tool_call_ids_pair_by_position() -> None:

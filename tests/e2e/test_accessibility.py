@@ -25,11 +25,13 @@ def test_the_checker_is_the_one_whose_hash_is_written_down() -> None:
 
 # Addresses that answer with no page of their own: parts, data, files, changes, steps elsewhere.
 NO_PAGES = {
+    "alert_preview", "alert_switch", "alerts_new",
     "api_key_revoke", "artifact", "block_download", "budget_calls", "budget_compute", "budget_prefix", "budget_treemap",
-    "demo", "docs", "graph_expand", "healthz", "import_home", "imports", "item_download", "job_cancel", "job_retry",
-    "original_download", "session_find", "session_fresh", "session_inspector", "session_keep", "session_newer",
-    "session_older", "session_privacy", "session_topics", "sign_out", "strip_figure", "styleguide_figure",
-    "topic_figure", "upload", "upload_dismiss",
+    "demo", "docs", "export_look", "export_unmask", "graph_expand", "healthz", "import_home", "imports",
+    "item_download", "job_cancel", "job_retry", "live_cards", "original_download", "session_find", "session_fresh",
+    "session_inspector", "session_keep", "session_newer", "session_older", "session_privacy", "session_topics",
+    "sign_out", "strip_figure", "styleguide_figure", "topic_figure", "unmask_block", "unmask_compaction", "unmask_item",
+    "unmask_message", "unmask_original", "unmask_summary", "upload", "upload_dismiss",
 }  # fmt: skip
 ELSEWHERE = {"sign_in", "styleguide"}  # checked by tests of their own
 

@@ -9,11 +9,13 @@ from typing import Any
 from django.urls import reverse
 
 from contextviz.services.access import local_owner
+from contextviz.services.alerts import save_rule
 from contextviz.services.demo.loading import open_demo
 from contextviz.services.ingest import digest
 from contextviz.services.retrieve import open_retrieve, retrieve_original
 from contextviz.store.queries import jobs, messages, sessions, summaries
 from contextviz.store.values import SessionRow
+from tests.live.growing import three_sessions
 from tests.services.building import NOW
 
 AXE = Path(__file__).resolve().parent.parent / "assets" / "axe.min.js"
@@ -44,8 +46,11 @@ def addresses(demo: Demo) -> dict[str, str]:
     asked = open_retrieve(first.blocks[0].text.sha256, now=NOW)
     assert retrieve_original(asked)
     node = summaries.nodes(store.id)[0]
+    rule, _ = save_rule(name="Nearly full", kind="fill_above", params={}, webhook="", person_id=None, now=NOW)
+    three_sessions()
     return {
         "library": reverse("library"),
+        "live": reverse("live"),
         "session": f"{reverse('session', args=[talk.id])}?after=-1",
         "sub-agents": reverse("session", args=[demo.rows["openclaw"].id]),
         "message": reverse("message", args=[talk.id, 0]),
@@ -73,9 +78,15 @@ def addresses(demo: Demo) -> dict[str, str]:
         "password": reverse("password"),
         "audit": reverse("audit"),
         "retention": reverse("retention"),
+        "not kept": reverse("not_kept"),
         "keys": reverse("api_keys"),
         "prices": reverse("prices"),
         "go": f"{reverse('go')}?q=call",
+        "if now": reverse("if_now", args=[talk.id]),
+        "alerts": reverse("alerts"),
+        "alert rule": reverse("alert_rule", args=[rule.id]),
+        "alert, removed": reverse("alert_remove", args=[rule.id]),
+        "coverage": reverse("coverage"),
         "docs": reverse("docs_page", args=["cli"]),
         "formats": reverse("docs_page", args=["formats"]),
         "not found": "/sessions/999999/",

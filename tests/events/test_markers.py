@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from contextviz.events.markers import find_markers
+from contextviz.events.artefacts.markers import find_markers
 
 HASH = "415141b7dea086d58e6f63f5"
 FLOWCTX = (

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import time
+from random import Random
 
 import pytest
 
+from contextviz.events import secrets
 from contextviz.events.secrets import find_secrets
 
 KEY = "sk-" + "proj-" + "Ab3" * 12
@@ -27,6 +29,12 @@ KEY = "sk-" + "proj-" + "Ab3" * 12
         ('{"password": "tr0ub4dor"}', "password", "tr0ub4dor"),
         ('{\\"api_key\\": \\"zz-9-plural\\"}', "password", "zz-9-plural"),
         ("DB_PASSWORD=s3cr3t!x", "password", "s3cr3t!x"),
+        ("Authorization: Basic dXNlcjpwYXNz", "authorization", "dXNlcjpwYXNz"),
+        ("-H 'Proxy-Authorization: Basic dXNlcjpwYXNz'", "authorization", "dXNlcjpwYXNz"),
+        ("proxy-authorization: Bearer s3cret-1", "authorization", "s3cret-1"),
+        ("('Authorization', 'token abc123def')", "authorization", "abc123def"),
+        ("sent BASIC dXNlcjpwYXNz", "authorization", "dXNlcjpwYXNz"),
+        ('{\\"Authorization\\": \\"Basic dXNlcjpwYXNz\\"}', "password", "Basic dXNlcjpwYXNz"),
     ],
 )
 def test_a_secret_is_found_by_its_value_alone(text: str, kind: str, secret: str) -> None:
@@ -52,6 +60,9 @@ def test_a_private_key_block_is_found_whole_even_with_headers_or_cut_short() -> 
         "the secret: nobody knows",
         "api_key=********",
         "https://example.org/a:b@c",
+        "Authorization: Basic $TOKEN",
+        "Authorization: basic principles of it",
+        "Basic configuration of a Basic authentication",
     ],
 )
 def test_words_about_secrets_are_not_secrets(text: str) -> None:
@@ -70,3 +81,15 @@ def test_hostile_repetition_is_answered_in_time_that_follows_its_length(piece: s
     started = time.perf_counter()
     find_secrets(text)
     assert time.perf_counter() - started < 2
+
+
+def test_looking_back_from_each_sign_finds_what_trying_every_letter_finds() -> None:
+    bits = ("paſſword", "PassWord", "api_key", "apı_key", "to", "ken", ":", "=", ":=", "=>", " ", "\t", '"', "'", "\\",
+            "\n", "abc123xy", "none", "pwd", "secret")  # fmt: skip
+    source = Random(7)
+    texts = ["".join(source.choices(bits, k=source.randint(1, 12))) for _ in range(4_000)]
+
+    assert sum(bool(secrets._ASSIGNED.search(text)) for text in texts) > 100
+    for text in texts:
+        wanted = [match.span() for match in secrets._ASSIGNED.finditer(text)]
+        assert [match.span() for match in secrets._assignments(text)] == wanted, text

@@ -115,6 +115,28 @@ def small_backup(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "kept.tar"
 
 
+def spoil_the_dump(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
+    place = next(at for at, (member, _) in enumerate(members) if member.name == "database.dump")
+    member, data = members[place]
+    members[place] = (member, data[: len(data) // 2])
+
+
+@pytest.mark.skipif(not os.environ.get("CONTEXTVIZ_DATABASE_URL"), reason="is about PostgreSQL's own dump")
+def test_half_a_dump_of_postgresql_is_refused_and_the_next_restore_finds_nothing_left(
+    small_backup: Path, tmp_path: Path
+) -> None:
+    wrong = tmp_path / "wrong.tar"
+    refuse(spoil_the_dump, small_backup, wrong)
+    with stack_in(tmp_path / "empty") as empty:
+        refused = empty.run("restore", str(wrong), status=1)
+
+        assert "pg_restore failed" in refused.stderr
+        assert "Traceback" not in refused.stderr
+        assert not list((empty.data_dir / "artifacts").glob("??/*"))
+        empty.run("restore", str(small_backup))
+        assert len(numbers(empty)["sessions"]) == 1
+
+
 def first_release(folder: Path) -> Path:
     """The code of the first commit, without touching the checkout."""
     root = subprocess.run(

@@ -158,6 +158,7 @@ def test_without_its_secrets_a_service_says_one_sentence(service: str, what: str
         ("postgres://u:secretpass@h:99999/name", "port"),
         ("postgres://u:secretpass@127.0.0.1:1/name", "does not answer"),
         ("postgres://u:secretpass@nowhere.invalid:5432/name", "does not answer"),
+        ("postgres://u:secretpass@[::1/name", "must look like postgres://"),
         ("nonsense", "must look like postgres://"),
     ],
 )

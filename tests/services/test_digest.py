@@ -173,10 +173,10 @@ def test_texts_removed_while_a_file_is_read_are_read_again(data_dir: Path, monke
     real = reading.derive
     removed: list[int] = []
 
-    def remove_once(*arguments: object) -> object:
+    def remove_once(*arguments: object, **options: object) -> object:
         if not removed:
             removed.append(TextRecord.objects.filter(uses__isnull=True).delete()[0])
-        return real(*arguments)  # type: ignore[arg-type]
+        return real(*arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(reading, "derive", remove_once)
     monkeypatch.setattr(reading, "TextReader", lambda *_: _NoTitle())
@@ -283,11 +283,11 @@ def test_two_digests_of_one_session_at_once_keep_the_longer(data_dir: Path, monk
     real = reading.derive
     overtaken: list[bool] = []
 
-    def overtake(*arguments: object) -> object:
+    def overtake(*arguments: object, **options: object) -> object:
         if not overtaken:
             overtaken.append(True)
             upload(("a.jsonl", claude_lines(9)))  # another worker's digest ends while this one computes
-        return real(*arguments)  # type: ignore[arg-type]
+        return real(*arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(reading, "derive", overtake)
 

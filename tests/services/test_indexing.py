@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from contextviz.events.search import parse_query
@@ -25,6 +27,26 @@ def test_an_import_can_be_searched_when_it_is_done(db: None, data_dir: Path) -> 
 
     assert found("zebra question") == 3
     assert indexing.open_if_waiting(now=timezone.now()) is None
+
+
+def test_a_large_import_is_indexed_beside_its_analysis(
+    transactional_db: None, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if connection.vendor == "postgresql":
+        pytest.skip("there it is left to a job")
+    waiting: list[int] = []
+    monkeypatch.setattr(indexing, "BESIDE_BYTES", 1)
+    fresh = indexing.index_fresh
+
+    def watched(after: int, beat: Callable[[], None]) -> None:
+        waiting.append(search.waiting().packs)
+        fresh(after, beat)
+
+    monkeypatch.setattr("contextviz.services.digest.reading.index_fresh", watched)
+    upload(("a.jsonl", claude_lines(30, word="zebra")))
+
+    assert waiting == [0], "nothing is left for afterwards"
+    assert found("zebra question") == 30
 
 
 def test_a_grown_file_brings_its_new_texts_only(db: None, data_dir: Path) -> None:

@@ -86,3 +86,14 @@ def test_what_holds_no_hash_fails_with_what_to_paste(db: Any, query: str) -> Non
     job = ask(query)
     assert (job.state, job.may_retry) == ("failed", False)
     assert job.outcome.startswith("There is no hash in that.")
+
+
+@pytest.mark.parametrize(("query", "says"), [
+    ("file_0a1b2c3d4e5f6a7b", "in a file beside its store"),
+    ("[LCM File: file_0a1b2c3d4e5f6a7b | report.csv | text/csv | 120,500 bytes]", "in a file beside its store"),
+    ("sum_aa11", "open the Graph"),
+])  # fmt: skip
+def test_an_id_of_an_engines_own_store_is_missing_with_where_it_is_instead(read: JobRow, query: str, says: str) -> None:
+    job = ask(query)
+    assert (job.state, job.result["originals"][0]["status"]) == ("done", "missing")
+    assert says in job.outcome

@@ -205,3 +205,13 @@ def test_any_text_goes_into_the_index_and_out_of_it(pool: StoreTextPool, text: s
     index_all()
     drop_unused_texts(list(TextRecord.objects.values_list("pk", flat=True)))
     assert words_in_index() == []
+
+
+def test_within_a_session_nothing_is_hidden_by_what_others_said_later(
+    session_id: int, pool: StoreTextPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contextviz.store.search.match.MOST_TEXTS", 1)
+
+    assert found("the", session_id=session_id) == [("message", 11), ("message", 8)]
+    assert not search.search(parse_query("the"), search.SearchFilter(session_id=session_id)).is_cut
+    assert len(found("the")) == 1 and search.search(parse_query("the")).is_cut

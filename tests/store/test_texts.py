@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from typing import Any
 
 import pytest
 
 from contextviz.events.text import TextRef
+from contextviz.store import texts as pools
 from contextviz.store.models import TextPackRecord, TextRecord
 from contextviz.store.queries import texts
 from contextviz.store.texts import PACK_BYTES, StoreTextPool, TextReader
@@ -95,3 +97,47 @@ def test_what_is_no_hash_finds_nothing(pool: StoreTextPool, prefix: str) -> None
     pool.put("needle")
     pool.flush()
     assert texts.find_texts(prefix) == []
+
+
+def words_pool(told: list[int] | None = None) -> StoreTextPool:
+    on_put = None if told is None else told.append
+    return StoreTextPool(count=lambda text: len(text.split()), estimator="words", on_put=on_put)
+
+
+def writers() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("text-packs")]
+
+
+def test_many_packs_are_written_by_a_thread_that_goes_away(transactional_db: None) -> None:
+    told: list[int] = []
+    pool = words_pool(told)
+    given = [f"{number} " * 40_000 for number in range(40)]
+    refs = [pool.put(text) for text in given]
+    assert writers(), "one thread for all of them"
+
+    pool.flush()
+    pool.close()
+
+    assert not writers()
+    assert [ref.estimated_tokens for ref in refs] == [40_000] * 40
+    held = TextReader().get_many(refs)
+    assert [held[ref.digest] for ref in refs] == given
+    assert sum(told) == sum(map(len, given))
+
+
+def test_what_cannot_be_written_beside_is_an_error_where_it_is_waited_for(
+    transactional_db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(pools, "write_pack", refuse)
+    pool = words_pool()
+    for number in range(10):
+        pool.put(f"{number} " * 140_000)
+    with pytest.raises(OSError, match="the disk is full"):
+        pool.flush()
+
+    pool.close()
+    assert not writers()
+    assert not TextRecord.objects.exists()

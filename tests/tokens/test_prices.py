@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from importlib.resources import files
+
 import pytest
 
 from contextviz.events.usage import TokenUsage
@@ -107,3 +110,16 @@ def test_the_shipped_table_has_a_version_and_a_date_and_no_model_twice():
     assert len(names) == len(set(names))
     assert all(price.output >= price.input > 0 for price in table.prices)
     assert all(price.cache_read is None or price.cache_read < price.input for price in table.prices)
+
+
+def test_every_row_of_the_shipped_table_says_where_it_was_checked():
+    rows = json.loads(files("contextviz.tokens").joinpath("prices.json").read_text(encoding="utf-8"))["prices"]
+
+    assert all(row["source"] for row in rows)
+
+
+def test_a_part_that_was_not_found_leaves_the_cost_unknown_where_it_was_used():
+    plain = TokenUsage(input_tokens=1_000, output_tokens=100)
+
+    assert cost(plain, "o3", shipped()).usd == pytest.approx(0.002 + 0.0008)
+    assert cost(TokenUsage(input_tokens=1, cache_read_tokens=1, output_tokens=1), "o3", shipped()).usd is None

@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 
 from contextviz.charts.figure import MAX_NODES
+from contextviz.services.budget import tables
 from contextviz.services.budget.tables import budget_of, compute_budget
 from contextviz.store.models import BudgetRecord, PriceRecord
 from contextviz.store.values import SessionRow
@@ -52,7 +53,25 @@ def test_the_page_has_every_section_and_its_tables_add_up(client: Client):
     assert "gpt-5-mini" in page
 
 
-def test_the_budget_is_kept_with_the_session_and_computing_it_again_changes_nothing(client: Client):
+def test_a_missing_budget_is_computed_for_its_page_or_offered_where_that_takes_long(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+):
+    row = imported(chat(1))
+    kept = budget_of(row.id)
+    BudgetRecord.objects.all().delete()
+
+    assert "Not computed" not in shown(client, row)
+    assert budget_of(row.id) == kept
+
+    BudgetRecord.objects.all().delete()
+    monkeypatch.setattr(tables, "MOST_AT_ONCE", 1)
+    assert "Not computed for this session yet" in shown(client, row)
+
+
+def test_the_budget_is_kept_with_the_session_and_computing_it_again_changes_nothing(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(tables, "MOST_AT_ONCE", 1)
     row = imported(chat(1))
     kept = budget_of(row.id)
 

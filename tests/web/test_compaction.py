@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -68,6 +69,9 @@ def test_one_boundary_shows_before_summary_after_and_what_adds_up(client: Client
     assert "folded" in page
     assert "Residual, signed" in page
     assert 'id="dropped-1"' in page
+    opens = re.findall(r'class="before-row" data-row.*?<a href="([^"]+)" data-open>', page)
+    assert len(opens) == page.count('class="before-row"') and all("?from=" in url for url in opens)
+    assert client.get(opens[-1].partition("#")[0]).status_code == 200
 
 
 def test_before_minus_dropped_plus_new_plus_residual_is_after() -> None:
@@ -89,6 +93,9 @@ def test_an_identifier_in_neither_is_lost_and_its_later_use_is_a_link(client: Cl
     assert '<span class="struck">src/gone.py</span>' in ledger
     assert '<span class="struck">src/kept.py</span>' not in ledger
     assert f'<a href="/sessions/{row.id}/calls/5/" data-open>5</a>' in ledger
+    # Which call had it last is known too, although the calls beside the boundary alone are read at first.
+    found = read_boundary(row, calls.compactions(row.id)[0], ledger=True).view.ledger
+    assert found is not None and all(one.last_call is not None for one in found.rows)
 
 
 def test_a_large_ledger_comes_by_itself_as_a_fragment_or_by_a_link(client: Client, late_ledger: None) -> None:
@@ -176,3 +183,61 @@ def test_an_encrypted_summary_is_said_to_be_unreadable() -> None:
 
     assert page.summary.text is None
     assert page.summary.note.startswith("Encrypted: not readable")
+
+
+def engine_log(lines: int, *, words: str = "", session: str = "0b1c2d3e-0000-4000-8000-0000000000aa") -> str:
+    """lossless-claw's log: evaluations that did not fire, and one assembly."""
+    said = [f"[lcm] compact: decision session={session} currentTokens={9000 + n} tokenBudget=20000 shouldCompact=false"
+            f" note={words or 'none'}" for n in range(lines)]  # fmt: skip
+    said.append(f"[lcm] assemble: done session={session} tokenBudget=20000 estimatedTokens=1300")
+    row = {"level": "info", "plugin": "lossless-claw"}
+    return "".join(
+        json.dumps(row | {"time": f"2026-03-01T10:{n // 60:02d}:{n % 60:02d}.000Z", "message": text}) + "\n"
+        for n, text in enumerate(said)
+    )
+
+
+def test_what_the_engine_wrote_down_stands_below_the_compactions(client: Client) -> None:
+    row = imported(engine_log(2), "lossless-claw.log")
+
+    page = client.get(f"/sessions/{row.id}/compactions/").content.decode()
+
+    assert "What the engine wrote down" in page and "3 events" in page
+    assert page.count("did not fire") == 2 and "compaction considered 2" in page
+    assert '<span class="ink-3">current</span> 9,001' in page and "lossless-claw.log, line 2" in page
+    alone = client.get(f"/sessions/{row.id}/compactions/?event=context.assembled").content.decode()
+    assert "did not fire" not in alone and '<span class="ink-3">total</span> 1,300' in alone
+
+
+def test_engine_events_come_in_pages_and_a_strange_type_is_all(client: Client) -> None:
+    row = imported(engine_log(60), "lossless-claw.log")
+
+    first = client.get(f"/sessions/{row.id}/compactions/?event=nonsense").content.decode()
+    last = client.get(f"/sessions/{row.id}/compactions/?event=compaction.evaluated&events=2").content.decode()
+
+    assert "61 events, 1 to 50 shown" in first and 'href="?events=2#decisions"' in first
+    assert "60 events, 51 to 60 shown" in last and 'href="?event=compaction.evaluated#decisions"' in last
+
+
+def test_an_engines_words_are_escaped_and_masked(client: Client) -> None:
+    row = imported(engine_log(1, words=f'"<b>{SECRET}"'), "lossless-claw.log")
+
+    page = client.get(f"/sessions/{row.id}/compactions/").content.decode()
+
+    assert "<b>" + SECRET not in page and SECRET not in page and "&lt;b&gt;" in page
+
+
+def test_the_number_of_queries_does_not_follow_the_events(client: Client) -> None:
+    small = imported(engine_log(3), "small.log")
+    large = imported(engine_log(300, session="0b1c2d3e-0000-4000-8000-0000000000bb"), "large.log")
+
+    few = queries_of(lambda: client.get(f"/sessions/{small.id}/compactions/"))
+    many = queries_of(lambda: client.get(f"/sessions/{large.id}/compactions/"))
+
+    assert few == many
+
+
+def test_a_session_without_an_engine_has_no_such_list(client: Client) -> None:
+    row = imported(chat(1))
+
+    assert "What the engine wrote down" not in client.get(f"/sessions/{row.id}/compactions/").content.decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -105,3 +106,30 @@ def test_nothing_is_wider_than_a_phone(signed_in_page: Any, live_url: str, path:
         ".map(e => e.getBoundingClientRect().height).filter(h => h < 24)"
     )
     assert narrow == [], json.dumps(narrow)
+
+
+def test_each_file_says_what_became_of_it(signed_in_page: Any, live_url: str, tmp_path: Path) -> None:
+    said = watched(signed_in_page)
+    (tmp_path / "one.jsonl").write_text(claude_lines(3))
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "ab" * 32 + "\nsize 12345\n"
+    (tmp_path / "pointer.jsonl").write_text(pointer)
+    with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
+        for number in (2, 3):
+            session = f"0b1c2d3e-0000-4000-8000-{number:012}"
+            archive.writestr(f"logs/{number}.jsonl", claude_lines(1, session=session, word=f"word{number}"))
+        archive.writestr("notes.txt", "hello")
+    signed_in_page.goto(live_url + "/")
+
+    names = ("one.jsonl", "pointer.jsonl", "many.zip")
+    signed_in_page.set_input_files("#upload-files", [tmp_path / name for name in names])
+
+    def row(name: str) -> Any:
+        return signed_in_page.locator(f'.upload-row:has([title="{name}"])')
+
+    row("many.zip").get_by_text("2 of its 3 files read; left out: ").wait_for()
+    row("pointer.jsonl").get_by_text("Not read: a Git LFS pointer, not the file itself.").wait_for()
+    assert "failed" in row("pointer.jsonl").get_attribute("class")
+    row("one.jsonl").get_by_role("link", name="Open the session").click()
+    signed_in_page.wait_for_url("**/sessions/*/")
+    assert "alpha question 0" in signed_in_page.title() + signed_in_page.inner_text("body")
+    assert said == []

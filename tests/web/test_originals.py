@@ -129,7 +129,7 @@ def test_a_prefilled_address_shows_the_form_and_starts_nothing(client: Client) -
 def test_the_markers_of_a_session_say_which_of_them_dangle(client: Client, marked: SessionRow) -> None:
     page = client.get(f"/originals/?session={marked.id}").content.decode()
 
-    assert f'href="?q={HANDLE}"' in page
+    assert f'href="/originals/?q={HANDLE}"' in page
     assert "2 handles" in page and "1 dangling" in page
 
 

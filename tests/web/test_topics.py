@@ -148,3 +148,17 @@ def test_the_number_of_queries_does_not_follow_the_map(client: Client, tmp_path:
     many = queries_of(lambda: client.get(f"/topics/{large.id}/"))
 
     assert many <= few
+
+
+def test_the_agents_own_note_of_its_active_topic_is_on_the_page(client: Client, tmp_path: Path) -> None:
+    folder = tmp_path / "with-state"
+    (folder / "memory").mkdir(parents=True)
+    document = {"version": 1, "contexts": {"kite": {"name": "Kite & co"}},
+                "events": [{"id": "ctx-02-001", "type": "context_switch", "context": "kite", "summary": "began",
+                            "timestamp": "2026-03-02T09:00:00Z"}]}  # fmt: skip
+    (folder / "memory" / "conversation-map.json").write_text(json.dumps(document))
+    (folder / "memory" / "session-state.md").write_text("Active context: kite\nLast updated: 2026-03-02 16:50\n")
+
+    page = client.get(f"/topics/{read_folder(folder).id}/").content.decode()
+
+    assert "(session-state.md): Kite &amp; co, written 2026-03-02 16:50" in page

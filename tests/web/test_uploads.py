@@ -306,3 +306,15 @@ class TestOverTheWire:
         body = json.loads(answer.split(b"\r\n\r\n", 1)[1])
         assert "larger than 1 MB" in body["files"][0]["sentence"]
         assert not list((data_dir / "incoming").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [(b"\xff\xfe.jsonl", "is not UTF-8"), (b"a" * 1200, "longer than 1,000 bytes")]
+)
+def test_a_name_that_no_form_can_say_gets_a_sentence_with_a_way_on(client: Client, name: bytes, said: str) -> None:
+    head = b'--b\r\ncontent-disposition: form-data; name="files"; filename="' + name + b'"\r\ncontent-type: text/plain'
+    body = head + b"\r\n\r\n{}\r\n--b--\r\n"
+    answer = client.post("/upload/", body, content_type="multipart/form-data; boundary=b", headers=JSON)
+
+    assert answer.status_code == 400
+    assert said in answer.json()["sentence"] and "contextviz import PATH" in answer.json()["sentence"]

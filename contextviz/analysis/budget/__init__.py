@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from contextviz.analysis.budget.breaks import prefix_table
 from contextviz.analysis.budget.headroom import headroom
-from contextviz.analysis.budget.items import Abouts, groups, heaviest
+from contextviz.analysis.budget.items import Abouts, groups, heaviest, shares_of
 from contextviz.analysis.budget.residency import Walk, walk
 from contextviz.analysis.budget.spend import Bill, CacheEconomics, bill, cache_economics, usage_groups
 from contextviz.analysis.budget.tables import (
@@ -24,7 +24,7 @@ from contextviz.analysis.budget.tables import (
 )
 from contextviz.analysis.budget.targets import Texts, ToolUse, tool_uses
 from contextviz.analysis.budget.tools import MOST_REPEATS, per_tool_and_file, repeats
-from contextviz.analysis.composition import Composition, WindowSums
+from contextviz.analysis.composition import Composition, Measures, measure
 from contextviz.events.session import Transcript
 
 __all__ = [
@@ -44,26 +44,31 @@ __all__ = [
     "bill",
     "budget",
     "cache_economics",
+    "usage_groups",
 ]
 
 
 def budget(
-    transcript: Transcript, compositions: Sequence[Composition], texts: Texts, sums: list[WindowSums] | None = None
+    transcript: Transcript, compositions: Sequence[Composition], texts: Texts, measures: Measures | None = None
 ) -> BudgetTable:
-    """The budget of the main chain; usage is of all calls. `texts` gives the words of tool calls by digest, `sums` are
-    those of the windows where they are there already.
+    """The budget of the main chain; usage is of all calls. `texts` gives the words of tool calls by digest, `measures`
+    are those of the transcript where they are there already.
 
     Costs what changed from window to window, and one reading of each distinct tool call.
     """
     session = transcript.session
     turns = [call for call in transcript.calls if call.agent is None and call.purpose == "turn"]
-    walked = walk(transcript, sums)
+    known = measure(transcript) if measures is None else measures
+    walked = walk(transcript, known)
     prefix = prefix_table(transcript, walked, compositions, turns)
     room = headroom(turns, compositions, session.window, session.compaction_threshold)
     uses = tool_uses(transcript, texts)
     abouts = Abouts(uses)
-    grouped = groups(transcript, walked, abouts)
-    tools, files, tool_count, file_count = per_tool_and_file(transcript, walked, abouts, uses)
+    shares = shares_of(transcript, walked, abouts, known)
+    grouped = groups(walked, shares)
+    tools, files, tool_count, file_count = per_tool_and_file(walked, shares, uses)
+    heavy = heaviest(transcript, walked, abouts, uses)
+    del abouts, shares  # of a long session megabytes, which the next needs
     again = repeats(walked, uses, _carries(transcript, walked))
     prompt_tokens = sum(compositions[call.index].total for call in turns)
     return BudgetTable(
@@ -73,7 +78,7 @@ def budget(
         now_residual=(room.tokens if room else 0) - sum(group.now for group in grouped),
         scale_basis=walked.last_rate.scale_basis,
         groups=grouped,
-        heaviest=heaviest(transcript, walked, abouts, uses),
+        heaviest=heavy,
         item_count=len(walked.stays),
         tools=tools,
         tool_count=tool_count,

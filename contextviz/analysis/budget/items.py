@@ -6,11 +6,13 @@ import heapq
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import neg
 
 from contextviz.analysis.budget.residency import Walk
 from contextviz.analysis.budget.tables import Group, HeavyItem, TargetKind
 from contextviz.analysis.budget.targets import MAX_TOOL, ToolUse
-from contextviz.analysis.composition import Category, category_of, item_tokens
+from contextviz.analysis.composition import Category, Measures, category_of, item_tokens
 from contextviz.events.session import Transcript
 from contextviz.events.snapshot import ContextItem
 
@@ -52,21 +54,43 @@ class Abouts:
         return (target.tool, target.text, target.kind)
 
 
-def groups(transcript: Transcript, walk: Walk, abouts: Abouts) -> list[Group]:
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What each item that windows held belongs to and costs, in columns, in the order of the walk's stays.
+
+    `kinds` are places in `keys` (category, tool, target, its kind); `now` and `carry` scaled tokens.
+    """
+
+    keys: list[_GroupKey]
+    kinds: array[int]
+    now: array[float]
+    carry: array[float]
+
+
+def shares_of(transcript: Transcript, walk: Walk, abouts: Abouts, measures: Measures) -> Shares:
+    """Each item's share, looked at once for all tables."""
+    places: dict[_GroupKey, int] = {}
+    kinds = array("q")
+    items, stays, scale = transcript.log.table.items, walk.stays, walk.last_rate.scale
+    for position in stays:
+        category = measures.categories[position]
+        key = (category, *abouts.of(items[position], category))
+        kinds.append(places.setdefault(key, len(places)))
+    now = array("d", (stays.places_now[at] * measures.tokens[at] * scale for at in stays))
+    return Shares(list(places), kinds, now, array("d", map(stays.carry.__getitem__, stays)))
+
+
+def groups(walk: Walk, shares: Shares) -> list[Group]:
     """Groups by category, tool and target with their tokens now and carry, heaviest first; what no record holds is a
     group of its own. Beyond MOST_GROUPS the smallest of a category are one."""
-    sums: dict[_GroupKey, list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
-    scale = walk.last_rate.scale
-    stays = walk.stays
-    for position in stays:
-        item = transcript.log.table.items[position]
-        category = category_of(item)
-        row = sums[(category, *abouts.of(item, category))]
+    sums: list[list[float]] = [[0, 0.0, 0.0] for _ in shares.keys]
+    for kind, now, carry in zip(shares.kinds, shares.now, shares.carry, strict=True):
+        row = sums[kind]
         row[0] += 1
-        row[1] += stays.places_now[position] * item_tokens(item) * scale
-        row[2] += stays.carry[position]
+        row[1] += now
+        row[2] += carry
     # Of tens of thousands only the largest become rows.
-    ordered = sorted(sums.items(), key=lambda pair: (-max(pair[1][1], pair[1][2]), pair[0]))
+    ordered = sorted(zip(shares.keys, sums, strict=True), key=lambda pair: (-max(pair[1][1], pair[1][2]), pair[0]))
     found = [
         Group(category, tool, target, kind, int(count), round(now), round(carry))
         for (category, tool, target, kind), (count, now, carry) in ordered[:MOST_GROUPS]
@@ -103,7 +127,8 @@ def heaviest(
 ) -> list[HeavyItem]:
     """The items with the largest carry, heaviest first."""
     last_use = last_uses(uses)
-    chosen = heapq.nlargest(most, walk.stays, key=lambda position: (walk.stays.carry[position], -position))
+    by_carry = zip(map(walk.stays.carry.__getitem__, walk.stays), map(neg, walk.stays), strict=True)
+    chosen = [-at for _, at in heapq.nlargest(most, by_carry)]
     return [_heavy(transcript, walk, abouts, position, last_use) for position in chosen]
 
 

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from contextviz.analysis.composition import Calibration, WindowSums, calibrations, item_tokens, window_sums
+from contextviz.analysis.composition import Calibration, Measures
 from contextviz.analysis.difference import item_key
 from contextviz.events.session import Transcript
 from contextviz.events.snapshot import ContextSnapshot, SnapshotLog
@@ -64,9 +64,15 @@ class Prefixes:
 
     def put(self, one: Prefix) -> None:
         """Keep the prefix of a call."""
-        values = (one.previous_call, one.items, int(one.is_whole), one.tokens, one.new, one.old)
-        for column, value in zip(self._columns, values, strict=True):
-            column[one.call_index] = -1 if value is None else value
+        at = one.call_index
+        previous, items, is_whole, tokens, new, old = self._columns
+        items[at], is_whole[at], tokens[at] = one.items, one.is_whole, one.tokens
+        if one.previous_call is not None:
+            previous[at] = one.previous_call
+        if one.new is not None:
+            new[at] = one.new
+        if one.old is not None:
+            old[at] = one.old
 
     def get(self, call_index: int) -> Prefix | None:
         """The prefix of a call; None where it was no turn with a window."""
@@ -97,17 +103,14 @@ class Walk:
         return self.rates[next(reversed(self.rates))] if self.rates else Calibration()
 
 
-def walk(transcript: Transcript, sums: list[WindowSums] | None = None, agent: str | None = None) -> Walk:
+def walk(transcript: Transcript, measures: Measures, agent: str | None = None) -> Walk:
     """Residency and shared prefixes of one agent's windows. Costs what the snapshots' tails hold."""
-    sums = list(window_sums(transcript.log)) if sums is None else sums
-    found = calibrations(transcript, sums)
-    walker = _Walker(transcript.log, len(transcript.calls))
+    walker = _Walker(transcript.log, len(transcript.calls), measures.tokens)
     for position, snapshot in enumerate(transcript.log.snapshots):
         call = transcript.calls[snapshot.call_index]
         if call.agent != agent:
             continue
-        window: WindowSums = sums[position]
-        rate = found.get((call.agent, call.model, window.unlogged)) or Calibration()
+        rate = measures.rates.get((call.agent, call.model, measures.sums.unlogged(position))) or Calibration()
         walker.step(position, snapshot, rate, is_turn=call.purpose == "turn")
     return walker.finish()
 
@@ -115,9 +118,9 @@ def walk(transcript: Transcript, sums: list[WindowSums] | None = None, agent: st
 class _Walker:
     """One chain. `_counts` and `_scales` are running sums over the turns, so an item's stay costs two look-ups."""
 
-    def __init__(self, log: SnapshotLog, calls: int):
+    def __init__(self, log: SnapshotLog, calls: int, tokens: array[int]):
         self._log = log
-        self._tokens = array("q", map(item_tokens, log.table.items))
+        self._tokens = tokens
         self._window = array("q")
         self._entered = array("q")
         self._running = array("q", [0])
@@ -172,6 +175,8 @@ class _Walker:
 
     def _leave(self, keep: int) -> None:
         now, stays = len(self._calls), self._walk.stays
+        if keep == len(self._window):
+            return
         for place in range(keep, len(self._window)):
             number, entered = self._window[place], self._entered[place]
             stays.calls[number] += self._counts[now] - self._counts[entered]

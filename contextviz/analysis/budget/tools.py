@@ -7,12 +7,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from contextviz.analysis.budget.items import Abouts, last_uses
+from contextviz.analysis.budget.items import Shares, last_uses
 from contextviz.analysis.budget.residency import Walk
 from contextviz.analysis.budget.tables import FileTotal, Repeat, TargetKind, ToolTotal
 from contextviz.analysis.budget.targets import Target, ToolUse
-from contextviz.analysis.composition import category_of, item_tokens
-from contextviz.events.session import Transcript
 
 MOST_TOOLS = 60
 MOST_FILES = 100
@@ -35,7 +33,7 @@ class _Sum:
 
 
 def per_tool_and_file(
-    transcript: Transcript, walk: Walk, abouts: Abouts, uses: Sequence[ToolUse]
+    walk: Walk, shares: Shares, uses: Sequence[ToolUse]
 ) -> tuple[list[ToolTotal], list[FileTotal], int, int]:
     """Totals of the tools and of the files with the dearest carry, and how many of each there are."""
     tools: dict[str, _Sum] = defaultdict(_Sum)
@@ -44,16 +42,14 @@ def per_tool_and_file(
         _count(tools[use.target.tool], use)
         if use.target.kind == "file":
             _count(files[use.target.text], use)
+    rows = [
+        [*([tools[tool]] if tool else ()), *([files[target]] if kind == "file" else ())]
+        for _, tool, target, kind in shares.keys
+    ]
+    for place, now, carry in zip(shares.kinds, shares.now, shares.carry, strict=True):
+        for row in rows[place]:
+            row.add(carry, now)
     scale = walk.last_rate.scale
-    stays = walk.stays
-    for position in stays:
-        item = transcript.log.table.items[position]
-        tool, target, kind = abouts.of(item, category_of(item))
-        now = stays.places_now[position] * item_tokens(item) * scale
-        if tool:
-            tools[tool].add(stays.carry[position], now)
-        if kind == "file":
-            files[target].add(stays.carry[position], now)
     last = last_uses(uses)
     listed = _tools(_dearest(tools, MOST_TOOLS), scale), _files(_dearest(files, MOST_FILES), scale, last)
     return *listed, len(tools), len(files)
@@ -143,9 +139,16 @@ def repeats(walk: Walk, uses: Sequence[ToolUse], carries: Mapping[str, float]) -
     changes = _Changes()
     latest: dict[tuple[str, bytes], _Seen] = {}
     runs: list[_Seen] = []
+    again = _asked_again(uses)
     for use in uses:
         is_reader = use.target.effect != "write" and not use.target.changed_names and not use.target.changes_all
-        if is_reader and use.result is not None and use.result.text.size and not use.result.is_synthetic:
+        if (
+            is_reader
+            and hash(use.signature) in again
+            and use.result is not None
+            and use.result.text.size
+            and not use.result.is_synthetic
+        ):
             version = changes.version(use.target)
             seen = latest.get(use.signature)
             if seen and seen.version == version and seen.answer == use.result.text.digest:
@@ -156,6 +159,16 @@ def repeats(walk: Walk, uses: Sequence[ToolUse], carries: Mapping[str, float]) -
         changes.note(use.target)
     found = [_repeat(run, run.last, walk.last_rate.scale) for run in runs if run.last is not None]
     return sorted(found, key=lambda row: (-row.tokens, row.first_call or 0, row.tool))
+
+
+def _asked_again(uses: Sequence[ToolUse]) -> set[int]:
+    """The hashes of signatures that came more than once: of most uses nothing need be remembered."""
+    once: set[int] = set()
+    found: set[int] = set()
+    for use in uses:
+        signature = hash(use.signature)
+        (found if signature in once else once).add(signature)
+    return found
 
 
 def _repeat(run: _Seen, last: ToolUse, scale: float) -> Repeat:

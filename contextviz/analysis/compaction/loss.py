@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from contextviz.analysis.transcript import argument_texts, call_arguments
+from contextviz.events.artefacts.markers import Marker, find_markers
 from contextviz.events.identifiers import GRAMMAR, Identifier, IdentifierKind, base_name, read
-from contextviz.events.markers import Marker, find_markers
 from contextviz.events.message import Role
 from contextviz.events.snapshot import ContextItem
 from contextviz.events.text import TextPool, digest_of

@@ -14,11 +14,13 @@ from contextviz.analysis.composition.categories import (
 from contextviz.analysis.composition.compose import (
     Basis,
     Composition,
+    Measures,
     WindowSums,
     calibrations,
     category_sums,
     compose,
     compositions,
+    measure,
     reported_prompt,
     window_sums,
 )
@@ -31,6 +33,7 @@ __all__ = [
     "Calibration",
     "Category",
     "Composition",
+    "Measures",
     "Sample",
     "WindowSums",
     "calibrate",
@@ -40,6 +43,7 @@ __all__ = [
     "compose",
     "compositions",
     "item_tokens",
+    "measure",
     "reported_prompt",
     "window_sums",
 ]

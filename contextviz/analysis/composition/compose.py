@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,7 +20,8 @@ Basis = Literal["reported", "derived", "estimated", "unknown"]
 class WindowSums:
     """Estimated tokens of one snapshot by category (in the order of CATEGORIES), and what it does not log.
 
-    `grew` is whether the snapshot keeps the whole previous window of its agent.
+    `grew` is whether the snapshot keeps the whole previous window of its agent, but for what the client put into that
+    one request alone.
     """
 
     estimated: tuple[int, ...]
@@ -77,16 +79,75 @@ class Composition:
         return "derived" if category == self.baseline_category else self.scale_basis
 
 
+class SumsColumns:
+    """The WindowSums of every snapshot in columns of numbers: an object for each is the larger part of their memory.
+
+    `estimated` holds len(CATEGORIES) numbers for each snapshot, one after the other.
+    """
+
+    def __init__(self, sums: Iterable[WindowSums]) -> None:
+        self.estimated = array("q")
+        self._unlogged: list[Unlogged] = []
+        self._grew = bytearray()
+        self._items = array("q")
+        for one in sums:
+            self.estimated.extend(one.estimated)
+            self._unlogged.append(one.unlogged)
+            self._grew.append(one.grew)
+            self._items.append(one.items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[WindowSums]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __getitem__(self, position: int) -> WindowSums:
+        start = position * len(CATEGORIES)
+        estimated = tuple(self.estimated[start : start + len(CATEGORIES)])
+        return WindowSums(estimated, self._unlogged[position], bool(self._grew[position]), self._items[position])
+
+    def unlogged(self, position: int) -> Unlogged:
+        """What snapshot `position` does not log."""
+        return self._unlogged[position]
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What several questions ask of one transcript, worked out once: category and estimated tokens of each item of the
+    table, the sums of each snapshot, and the calibrations."""
+
+    categories: list[Category]
+    tokens: array[int]
+    sums: SumsColumns
+    rates: dict[Key, Calibration]
+
+
+def measure(transcript: Transcript) -> Measures:
+    """Measure the windows of `transcript`; costs what changed from window to window, not the windows."""
+    items = transcript.log.table.items
+    categories = list(map(category_of, items))
+    tokens = array("q", map(item_tokens, items))
+    sums = SumsColumns(_sums(_Meter(transcript.log, categories, tokens)))
+    return Measures(categories, tokens, sums, calibrations(transcript, sums))
+
+
 def window_sums(log: SnapshotLog) -> Iterator[WindowSums]:
     """The sums of each snapshot, in order; costs what changed from window to window, not the windows."""
-    meter = _Meter(log)
-    for position in range(len(log.snapshots)):
-        yield meter.measure(position)
+    items = log.table.items
+    return _sums(_Meter(log, map(category_of, items), array("q", map(item_tokens, items))))
+
+
+def _sums(meter: _Meter) -> Iterator[WindowSums]:
+    return map(meter.measure, range(meter.length))
 
 
 def category_sums(log: SnapshotLog) -> list[tuple[int, ...]]:
     """Estimated tokens of each snapshot by category, in the order of CATEGORIES."""
     return [sums.estimated for sums in window_sums(log)]
+
+
+_EXTRA = {"system": 11, "tools": 12}
 
 
 class _Meter:
@@ -95,17 +156,21 @@ class _Meter:
     The last two columns count system and tool-definition items, whose absence means that they are not logged.
     """
 
-    def __init__(self, log: SnapshotLog):
+    def __init__(self, log: SnapshotLog, categories: Iterable[Category], tokens: Sequence[int]):
         self._log = log
-        self._places = [POSITION[category_of(item)] for item in log.table.items]
-        self._tokens = [item_tokens(item) for item in log.table.items]
-        self._extra = [{"system": 11, "tools": 12}.get(item.kind) for item in log.table.items]
+        self.length = len(log.snapshots)
+        self._places = bytes(map(POSITION.__getitem__, categories))
+        self._tokens = tokens
+        self._extra = {at: _EXTRA[item.kind] for at, item in enumerate(log.table.items) if item.kind in _EXTRA}
+        items = log.table.items
+        self._passing = {at for at, item in enumerate(items) if item.kind == "injected" and item.entry is None}
         self._tips: dict[int, tuple[list[int], list[int]]] = {}
 
     def measure(self, position: int) -> WindowSums:
         snapshot = self._log.snapshots[position]
         window, sums = self._tip(snapshot.previous)
-        grew = snapshot.previous is not None and snapshot.keep == len(window)
+        # What the client adds to one request alone stands at its end and moves on with the next.
+        grew = snapshot.previous is not None and self._passing.issuperset(window[snapshot.keep :])
         self._count(window[snapshot.keep :], sums, -1)
         del window[snapshot.keep :]
         self._count(snapshot.tail, sums, 1)
@@ -126,11 +191,11 @@ class _Meter:
         return window, sums
 
     def _count(self, numbers: list[int] | tuple[int, ...], sums: list[int], sign: int) -> None:
+        places, tokens, extra = self._places, self._tokens, self._extra
         for number in numbers:
-            sums[self._places[number]] += sign * self._tokens[number]
-            extra = self._extra[number]
-            if extra is not None:
-                sums[extra] += sign
+            sums[places[number]] += sign * tokens[number]
+            if number in extra:
+                sums[extra[number]] += sign
 
 
 def reported_prompt(call: ModelCall) -> int | None:
@@ -138,7 +203,7 @@ def reported_prompt(call: ModelCall) -> int | None:
     return call.usage.prompt_tokens if call.basis == "reported" else None
 
 
-def calibrations(transcript: Transcript, sums: list[WindowSums]) -> dict[Key, Calibration]:
+def calibrations(transcript: Transcript, sums: Iterable[WindowSums]) -> dict[Key, Calibration]:
     """Calibrations from all calls of `transcript` that were reported and whose whole window is known."""
     samples = []
     for snapshot, window in zip(transcript.log.snapshots, sums, strict=True):
@@ -149,6 +214,9 @@ def calibrations(transcript: Transcript, sums: list[WindowSums]) -> dict[Key, Ca
     return calibrate(samples)
 
 
+_UNKNOWN = Calibration(note="No reported prompt to compare with; the parts are estimates.")
+
+
 def compose(call: ModelCall, window: WindowSums | None, calibration: Calibration | None) -> Composition:
     """The composition of one call from its window's sums; without a window everything is residual."""
     reported = reported_prompt(call)
@@ -157,8 +225,14 @@ def compose(call: ModelCall, window: WindowSums | None, calibration: Calibration
         return Composition(
             call.index, call.agent, (None,) * len(CATEGORIES), reported, reported, has_snapshot=False, note=note
         )
-    calibration = calibration or Calibration(note="No reported prompt to compare with; the parts are estimates.")
-    tokens: list[int | None] = [round(part * calibration.scale) for part in window.estimated]
+    calibration = calibration or _UNKNOWN
+    return _composed(call, reported, window, calibration, _Scaler().scaled(window.estimated, calibration.scale))
+
+
+def _composed(
+    call: ModelCall, reported: int | None, window: WindowSums, calibration: Calibration, scaled: list[int]
+) -> Composition:
+    tokens: list[int | None] = [*scaled]
     for category in _unlogged_categories(window.unlogged):
         place = POSITION[category]
         if category == calibration.baseline_category and calibration.baseline is not None:
@@ -184,14 +258,41 @@ def _unlogged_categories(unlogged: Unlogged) -> tuple[Category, ...]:
     return () if unlogged == "none" else (unlogged,)
 
 
-def compositions(transcript: Transcript, sums: list[WindowSums] | None = None) -> list[Composition]:
-    """The composition of every call of `transcript`, in the order of its calls; `sums` where they are there already."""
-    sums = list(window_sums(transcript.log)) if sums is None else sums
-    found = calibrations(transcript, sums)
-    by_call = {snapshot.call_index: window for snapshot, window in zip(transcript.log.snapshots, sums, strict=True)}
+def compositions(transcript: Transcript, measures: Measures | None = None) -> list[Composition]:
+    """The composition of every call of `transcript`, in the order of its calls; `measures` where they are there
+    already."""
+    known = measure(transcript) if measures is None else measures
+    found = known.rates
+    # Snapshots by call; -1 where a call has none.
+    by_call = array("q", [-1]) * len(transcript.calls)
+    for position, snapshot in enumerate(transcript.log.snapshots):
+        by_call[snapshot.call_index] = position
     result = []
+    scaler = _Scaler()
     for call in transcript.calls:
-        window = by_call.get(call.index)
-        key = None if window is None else (call.agent, call.model, window.unlogged)
-        result.append(compose(call, window, None if key is None else found.get(key)))
+        if by_call[call.index] < 0:
+            result.append(compose(call, None, None))
+            continue
+        window = known.sums[by_call[call.index]]
+        calibration = found.get((call.agent, call.model, window.unlogged)) or _UNKNOWN
+        scaled = scaler.scaled(window.estimated, calibration.scale)
+        result.append(_composed(call, reported_prompt(call), window, calibration, scaled))
     return result
+
+
+class _Scaler:
+    """Scales the sums of neighbouring windows, of which most parts are the same: equal numbers are one object."""
+
+    def __init__(self) -> None:
+        self._scale = 1.0
+        self._before: tuple[int, ...] = ()
+        self._scaled: list[int] = []
+
+    def scaled(self, estimated: tuple[int, ...], scale: float) -> list[int]:
+        if scale != self._scale or not self._before:
+            self._scaled = [round(part * scale) for part in estimated]
+        else:
+            known = zip(estimated, self._before, self._scaled, strict=True)
+            self._scaled = [old if part == before else round(part * scale) for part, before, old in known]
+        self._before, self._scale = estimated, scale
+        return self._scaled

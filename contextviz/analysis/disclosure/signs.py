@@ -15,7 +15,6 @@ Span = tuple[int, int, str]  # first character, the one after the last, kind
 MOST_ENCODED_CHARS = 65_536
 MIN_ENTROPY = 3.2  # bits a character; random hex has 3.6 at 32 characters, words and paths less
 
-_BASIC = re.compile(r"\b[Bb]asic[ \t]{1,4}(?P<secret>[A-Za-z0-9+/]{8,400}={0,2})")
 # Each with the group `secret`, whether the value must look random, and small words of which one must be there.
 _MORE: tuple[tuple[re.Pattern[str], str, bool, tuple[str, ...]], ...] = (
     (
@@ -98,9 +97,6 @@ def certain(text: str) -> Iterator[Span]:
     for found in find_secrets(text):
         yield found.start, found.end, found.kind
     small = text.lower()
-    for match in _BASIC.finditer(text) if "basic" in small else ():
-        if b":" in (_base64(match["secret"]) or b""):
-            yield match.start("secret"), match.end("secret"), "password"
     for pattern, kind, must_be_random, words in _MORE:
         if not any(word in small for word in words):
             continue

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
 from contextviz.api import cursors
 from contextviz.api.access import session_read
-from contextviz.api.params import USUAL_ITEMS, Cursor, Limit, Number, SessionId, WithText, reading
-from contextviz.api.replies import Bodies, one, page
+from contextviz.api.params import USUAL_ITEMS, Cursor, Limit, Number, SessionId, Unmasked, WithText, reading
+from contextviz.api.replies import one, page
 from contextviz.api.schemas.calls import Call, CallSnapshot, Item, Snapshot, call_of, item_of, snapshot_of, window_of
 from contextviz.api.shapes import PageOf
+from contextviz.api.unmasking import bodies_of
+from contextviz.services.budget.prices import price_table
 from contextviz.services.figures import composition_of
 from contextviz.store.queries import calls, snapshots
 from contextviz.store.values import NotFound
@@ -26,14 +30,15 @@ def list_calls(
     start = cursors.read_index("calls", cursor)
     session_read(request, session_id)
     found = calls.calls(session_id, start=start, stop=start + limit + 1)
-    return page(found, limit=limit, build=call_of, cursor=lambda call: cursors.write("calls", call.index))
+    build = partial(call_of, prices=price_table())
+    return page(found, limit=limit, build=build, cursor=lambda call: cursors.write("calls", call.index))
 
 
 @router.get("/sessions/{session_id}/calls/{number}", **reading(Call))
 def get_call(request: HttpRequest, session_id: SessionId, number: Number) -> HttpResponse:
     """One call by the number that the pages show."""
     session_read(request, session_id)
-    return one(call_of(calls.get_call(session_id, number - 1)))
+    return one(call_of(calls.get_call(session_id, number - 1), prices=price_table()))
 
 
 @router.get("/sessions/{session_id}/calls/{number}/snapshot", **reading(CallSnapshot))
@@ -50,6 +55,7 @@ def list_call_items(
     session_id: SessionId,
     number: Number,
     text: WithText = False,
+    unmasked: Unmasked = False,
     limit: Limit = USUAL_ITEMS,
     cursor: Cursor = None,
 ) -> HttpResponse:
@@ -59,7 +65,9 @@ def list_call_items(
     window = snapshots.window_of_call(session_id, number - 1, start=start, stop=start + limit + 1)
     if window is None:
         raise NotFound(f"The window of call {number} of session {session_id} is not known, or there is no such call.")
-    bodies = Bodies((one.item.text for one in window.items[:limit]), wanted=text)
+    refs = (one.item.text for one in window.items[:limit])
+    what = f"session {session_id}, items of call {number}"
+    bodies = bodies_of(request, refs, text=text, unmasked=unmasked, what=what)
     return page(
         window.items,
         limit=limit,

@@ -11,8 +11,8 @@ from ninja import Router
 from contextviz.analysis.difference import WindowDifference, difference
 from contextviz.api import cursors
 from contextviz.api.access import session_read
-from contextviz.api.params import USUAL_ITEMS, Cursor, Limit, Number, SessionId, WithText, reading
-from contextviz.api.replies import Bodies, one, page
+from contextviz.api.params import USUAL_ITEMS, Cursor, Limit, Number, SessionId, Unmasked, WithText, reading
+from contextviz.api.replies import one, page
 from contextviz.api.schemas.compactions import (
     FATES,
     ChangedItem,
@@ -24,9 +24,10 @@ from contextviz.api.schemas.compactions import (
     detail_of,
 )
 from contextviz.api.shapes import PageOf
+from contextviz.api.unmasking import bodies_of
 from contextviz.events.compaction import Compaction as CompactionEvent
 from contextviz.events.snapshot import ContextItem
-from contextviz.store.queries import boundaries, calls, snapshots
+from contextviz.store.queries import calls, snapshots
 from contextviz.store.values import NotFound
 
 router = Router(tags=["compactions"])
@@ -45,6 +46,7 @@ def list_compactions(
     request: HttpRequest,
     session_id: SessionId,
     text: WithText = False,
+    unmasked: Unmasked = False,
     limit: Limit = USUAL_ITEMS,
     cursor: Cursor = None,
 ) -> HttpResponse:
@@ -52,7 +54,9 @@ def list_compactions(
     start = cursors.read_index("compactions", cursor)
     session_read(request, session_id)
     found = list(enumerate(calls.compactions(session_id, start=start, stop=start + limit + 1), start=start))
-    bodies = Bodies((event.summary for _, event in found[:limit] if event.summary), wanted=text)
+    refs = (event.summary for _, event in found[:limit] if event.summary)
+    what = f"session {session_id}, summaries of compactions"
+    bodies = bodies_of(request, refs, text=text, unmasked=unmasked, what=what)
     near = _near(session_id, [event for _, event in found[:limit]])
     return page(
         found,
@@ -64,13 +68,17 @@ def list_compactions(
 
 
 @router.get("/sessions/{session_id}/compactions/{number}", **reading(CompactionDetail))
-def get_compaction(request: HttpRequest, session_id: SessionId, number: Number, text: WithText = False) -> HttpResponse:
+def get_compaction(
+    request: HttpRequest, session_id: SessionId, number: Number, text: WithText = False, unmasked: Unmasked = False
+) -> HttpResponse:
     """One compaction, and how much it dropped, kept and added by category."""
     session_read(request, session_id)
     event = calls.get_compaction(session_id, number)
-    bodies = Bodies([event.summary] if event.summary else [], wanted=text)
+    what = f"session {session_id}, summary of compaction {number}"
+    refs = [event.summary] if event.summary else []
+    bodies = bodies_of(request, refs, text=text, unmasked=unmasked, what=what)
     found, note = _difference(session_id, event)
-    return one(detail_of(event, bodies, _near(session_id, [event]), found, note))
+    return one(detail_of(event, bodies, _near(session_id, [event]), found, note), bodies=bodies)
 
 
 @router.get("/sessions/{session_id}/compactions/{number}/items", **reading(PageOf[ChangedItem]))
@@ -80,6 +88,7 @@ def list_compaction_items(
     number: Number,
     fate: FateName = FateName.DROPPED,
     text: WithText = False,
+    unmasked: Unmasked = False,
     limit: Limit = USUAL_ITEMS,
     cursor: Cursor = None,
 ) -> HttpResponse:
@@ -92,7 +101,9 @@ def list_compaction_items(
         raise NotFound(note or "")
     chosen = [change for change in found.changes if FATES[change.kind] == fate.value]
     rows = list(enumerate(chosen[start : start + limit + 1], start=start))
-    bodies = Bodies((change.item.text for _, change in rows[:limit]), wanted=text)
+    refs = (change.item.text for _, change in rows[:limit])
+    what = f"session {session_id}, items of compaction {number}"
+    bodies = bodies_of(request, refs, text=text, unmasked=unmasked, what=what)
     return page(
         rows,
         limit=limit,
@@ -120,4 +131,4 @@ def _window(session_id: int, call_index: int | None) -> Sequence[ContextItem] | 
 def _near(session_id: int, events: Sequence[CompactionEvent]) -> Near:
     """The calls and snapshots on both sides of some compactions, by call index. Two queries."""
     indexes = {index for event in events for index in (event.before_call, event.after_call) if index is not None}
-    return calls.calls_at(session_id, indexes), boundaries.snapshots_of_calls(session_id, indexes)
+    return calls.calls_at(session_id, indexes), snapshots.snapshots_of_calls(session_id, indexes)

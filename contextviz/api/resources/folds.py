@@ -9,8 +9,8 @@ from ninja import Router
 
 from contextviz.api import cursors
 from contextviz.api.access import session_read
-from contextviz.api.params import USUAL_ITEMS, Cursor, Limit, NodeId, SessionId, WithText, opening, reading
-from contextviz.api.replies import Bodies, job_opened, one, page
+from contextviz.api.params import USUAL_ITEMS, Cursor, Limit, NodeId, SessionId, Unmasked, WithText, opening, reading
+from contextviz.api.replies import job_opened, one, page
 from contextviz.api.schemas.folds import (
     Summary,
     SummaryDetail,
@@ -22,6 +22,7 @@ from contextviz.api.schemas.folds import (
     topic_of,
 )
 from contextviz.api.shapes import JobOpened, PageOf
+from contextviz.api.unmasking import bodies_of
 from contextviz.services.expand import open_expand
 from contextviz.store.queries import summaries, topics
 
@@ -33,6 +34,7 @@ def list_summaries(
     request: HttpRequest,
     session_id: SessionId,
     text: WithText = False,
+    unmasked: Unmasked = False,
     limit: Limit = USUAL_ITEMS,
     cursor: Cursor = None,
 ) -> HttpResponse:
@@ -40,7 +42,8 @@ def list_summaries(
     start = cursors.read_index("summaries", cursor)
     session_read(request, session_id)
     found = list(enumerate(summaries.nodes(session_id, start=start, stop=start + limit + 1), start=start))
-    bodies = Bodies((node.text for _, node in found[:limit]), wanted=text)
+    refs = (node.text for _, node in found[:limit])
+    bodies = bodies_of(request, refs, text=text, unmasked=unmasked, what=f"session {session_id}, summaries")
     return page(
         found,
         limit=limit,
@@ -51,11 +54,15 @@ def list_summaries(
 
 
 @router.get("/sessions/{session_id}/summaries/{node_id}", tags=["summaries"], **reading(SummaryDetail))
-def get_summary(request: HttpRequest, session_id: SessionId, node_id: NodeId, text: WithText = False) -> HttpResponse:
+def get_summary(
+    request: HttpRequest, session_id: SessionId, node_id: NodeId, text: WithText = False, unmasked: Unmasked = False
+) -> HttpResponse:
     """One summary node with its edges."""
     session_read(request, session_id)
     node = summaries.get_node(session_id, node_id)
-    return one(detail_of(node, Bodies([node.text], wanted=text)))
+    what = f"session {session_id}, summary {node_id[:80]}"
+    bodies = bodies_of(request, [node.text], text=text, unmasked=unmasked, what=what)
+    return one(detail_of(node, bodies), bodies=bodies)
 
 
 @router.post("/sessions/{session_id}/summaries/{node_id}/expand", tags=["summaries"], **opening(JobOpened))
@@ -72,6 +79,7 @@ def list_topics(
     request: HttpRequest,
     session_id: SessionId,
     text: WithText = False,
+    unmasked: Unmasked = False,
     limit: Limit = USUAL_ITEMS,
     cursor: Cursor = None,
 ) -> HttpResponse:
@@ -80,7 +88,7 @@ def list_topics(
     session_read(request, session_id)
     found = list(enumerate(topics.topics(session_id, start=start, stop=start + limit + 1), start=start))
     notes = (note for _, topic in found[:limit] for note in (topic.thread, topic.status_note) if note)
-    bodies = Bodies(notes, wanted=text)
+    bodies = bodies_of(request, notes, text=text, unmasked=unmasked, what=f"session {session_id}, notes of topics")
     return page(
         found,
         limit=limit,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import get_args
+from typing import Any, get_args
 
 import orjson
 from django.db import transaction
@@ -18,6 +18,7 @@ from contextviz.api.params import BIGGEST, USUAL_ITEMS, Cursor, JobId, Limit, op
 from contextviz.api.replies import job_opened, one, page
 from contextviz.api.schemas.work import Job, JobDetail, LogLine, job_detail_of, job_of, line_of
 from contextviz.api.shapes import JobOpened, PageOf
+from contextviz.events.masking import without_secrets
 from contextviz.services import jobs as service
 from contextviz.store.queries import jobs
 from contextviz.store.values import JobKind
@@ -75,12 +76,20 @@ _RESULT["openapi_extra"]["responses"] = {
 
 @router.get("/jobs/{job_id}/result", **_RESULT)
 def download_job_result(request: HttpRequest, job_id: JobId) -> HttpResponse:
-    """Everything that came of a job, as a download of any size."""
+    """Everything that came of a job, as a download of any size; values that look like secrets are masked."""
     row = job_read(request, job_id)
-    response = HttpResponse(orjson.dumps(row.result), content_type="application/json")
+    response = HttpResponse(orjson.dumps(_masked(row.result)), content_type="application/json")
     response["Content-Disposition"] = f'attachment; filename="{row.id}.json"'
     response["X-Content-Type-Options"] = "nosniff"
     return response
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, str):
+        return without_secrets(value)
+    if isinstance(value, dict):
+        return {without_secrets(str(name)): _masked(one) for name, one in value.items()}
+    return [_masked(one) for one in value] if isinstance(value, list) else value
 
 
 @router.get("/jobs/{job_id}/log", **reading(PageOf[LogLine], scopes=ANY_SCOPE))

@@ -7,10 +7,11 @@ from ninja import Router
 
 from contextviz.api import cursors
 from contextviz.api.access import session_read
-from contextviz.api.params import USUAL_ITEMS, Cursor, Index, Limit, SessionId, WithText, Words, reading
-from contextviz.api.replies import Bodies, one, page
+from contextviz.api.params import USUAL_ITEMS, Cursor, Index, Limit, SessionId, Unmasked, WithText, Words, reading
+from contextviz.api.replies import one, page
 from contextviz.api.schemas.messages import MOST_BLOCKS, Message, Problem, message_of, problem_of
 from contextviz.api.shapes import PageOf
+from contextviz.api.unmasking import bodies_of
 from contextviz.store.queries import calls, messages
 
 router = Router(tags=["messages"])
@@ -23,6 +24,7 @@ def list_messages(
     session_id: SessionId,
     agent: Words = "",
     text: WithText = False,
+    unmasked: Unmasked = False,
     limit: Limit = USUAL_ITEMS,
     cursor: Cursor = None,
 ) -> HttpResponse:
@@ -38,7 +40,8 @@ def list_messages(
         only_agent=bool(agent),
     ).messages
     refs = (block.text for message in found[:limit] for block in message.blocks[:MOST_BLOCKS])
-    bodies = Bodies(refs, wanted=text)
+    what = f"session {session_id}, messages {start + 1} to {start + min(limit, len(found))}"
+    bodies = bodies_of(request, refs, text=text, unmasked=unmasked, what=what)
     return page(
         found,
         limit=limit,
@@ -49,12 +52,16 @@ def list_messages(
 
 
 @router.get("/sessions/{session_id}/messages/{index}", **reading(Message))
-def get_message(request: HttpRequest, session_id: SessionId, index: Index, text: WithText = False) -> HttpResponse:
+def get_message(
+    request: HttpRequest, session_id: SessionId, index: Index, text: WithText = False, unmasked: Unmasked = False
+) -> HttpResponse:
     """One message by its index."""
     session_read(request, session_id)
     found = messages.get_message(session_id, index)
-    bodies = Bodies((block.text for block in found.blocks[:MOST_BLOCKS]), wanted=text)
-    return one(message_of(found, bodies))
+    refs = (block.text for block in found.blocks[:MOST_BLOCKS])
+    what = f"session {session_id}, message {index + 1}"
+    bodies = bodies_of(request, refs, text=text, unmasked=unmasked, what=what)
+    return one(message_of(found, bodies), bodies=bodies)
 
 
 @router.get("/sessions/{session_id}/problems", **reading(PageOf[Problem]))

@@ -12,11 +12,24 @@ from ninja import P, QueryEx, Router
 
 from contextviz.api import cursors
 from contextviz.api.errors import Refused
-from contextviz.api.params import NO_NUL, USUAL_ITEMS, Cursor, Limit, Sha256, WithText, opening, operation, reading
-from contextviz.api.replies import READER, Bodies, job_opened, one, page
+from contextviz.api.params import (
+    NO_NUL,
+    USUAL_ITEMS,
+    Cursor,
+    Limit,
+    Sha256,
+    Unmasked,
+    WithText,
+    opening,
+    operation,
+    reading,
+)
+from contextviz.api.replies import READER, job_opened, one, page
 from contextviz.api.schemas.work import Original, OriginalDetail, Retrieval, original_detail_of, original_of
 from contextviz.api.shapes import JobOpened, PageOf
-from contextviz.events.markers import find_markers
+from contextviz.api.unmasking import bodies_of, let_unmask
+from contextviz.events.artefacts.markers import find_markers
+from contextviz.events.masking import may_hold_secrets
 from contextviz.events.text import TextRef
 from contextviz.services.retrieve import open_retrieve
 from contextviz.store.queries import texts
@@ -33,6 +46,10 @@ Query = QueryEx[
     ),
 ]
 _HEX = re.compile(r"[0-9a-f]{6,64}")
+HELD_BACK = (
+    "This original has values that look like secrets, or is too large to look through, and bytes cannot be masked. Ask "
+    "with ?unmasked=1 and a key with the scope unmask; /originals/{sha256}?text=1 gives the text masked."
+)
 
 
 @router.get("/originals", **operation("read", reply=PageOf[Original], errors=(422,)))
@@ -63,11 +80,14 @@ def retrieve_originals(request: HttpRequest, wanted: Retrieval) -> HttpResponse:
 
 
 @router.get("/originals/{sha256}", **reading(OriginalDetail))
-def get_original(request: HttpRequest, sha256: Sha256, text: WithText = False) -> HttpResponse:
+def get_original(
+    request: HttpRequest, sha256: Sha256, text: WithText = False, unmasked: Unmasked = False
+) -> HttpResponse:
     """One text by its whole hash, and the sessions that hold it."""
     place = _place(sha256)
     ref = TextRef(bytes.fromhex(sha256), place.chars, place.size, place.estimated_tokens)
-    return one(original_detail_of(place, texts.uses_of_text(sha256), Bodies([ref], wanted=text).text(ref)))
+    bodies = bodies_of(request, [ref], text=text, unmasked=unmasked, what=f"original {sha256[:24]}")
+    return one(original_detail_of(place, texts.uses_of_text(sha256), bodies.text(ref)), bodies=bodies)
 
 
 def _place(sha256: str) -> TextPlace:
@@ -87,9 +107,9 @@ _RAW["openapi_extra"]["responses"] = {
 
 
 @router.get("/originals/{sha256}/raw", **_RAW)
-def download_original(request: HttpRequest, sha256: Sha256) -> HttpResponse:
-    """The bytes behind a hash as a download, hashed again on the way out; 409 where they are not the original."""
-    _place(sha256)  # whether the caller may see it
+def download_original(request: HttpRequest, sha256: Sha256, unmasked: Unmasked = False) -> HttpResponse:
+    """The bytes behind a hash as a download, hashed again on the way out; 409 where they are not the original. Bytes
+    with values that look like secrets come with `unmasked=1` alone, 403 without."""
     digest = bytes.fromhex(sha256)
     _place(sha256)  # only where the caller sees a session that holds it
     data = READER.raw([digest]).get(digest)
@@ -97,6 +117,10 @@ def download_original(request: HttpRequest, sha256: Sha256) -> HttpResponse:
         raise NotFound(f"Nothing that was read here has the hash {sha256}.")
     if hashlib.sha256(data).digest() != digest:
         raise Refused(409, f"The bytes stored for {sha256} hash to something else: they are not the original.")
+    if unmasked:
+        let_unmask(request, f"original {sha256[:24]}")
+    elif may_hold_secrets(data):
+        raise Refused(403, HELD_BACK)
     response = HttpResponse(data, content_type="application/octet-stream")
     response["Content-Disposition"] = f'attachment; filename="{sha256[:24]}.txt"'
     response["X-Content-Type-Options"] = "nosniff"

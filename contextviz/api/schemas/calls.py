@@ -12,8 +12,10 @@ from contextviz.analysis.composition.categories import CATEGORIES, item_tokens
 from contextviz.api.replies import Bodies
 from contextviz.api.shapes import Cost, Name, Text, Tokens, Words
 from contextviz.events.call import ModelCall
+from contextviz.events.evidence import check_as_dict, described
 from contextviz.events.snapshot import ContextItem
 from contextviz.store.values import SnapshotRow, WindowItem
+from contextviz.tokens.prices import PriceTable, cost
 
 
 class Usage(Schema):
@@ -54,14 +56,36 @@ class CategoryTokens(Tokens):
     category: str
 
 
+class Check(Schema):
+    """A window held against the client's own log of its requests, counted in messages. Confirmed: they agree;
+    corrected: the window shown is the log's; refuted: they disagree, and the log is cut where they do; differs: the log
+    notes what a context engine assembled, which is not always what was sent."""
+
+    source: Literal["cache_trace", "trajectory"]
+    verdict: Literal["confirmed", "corrected", "refuted", "differs"]
+    sentence: Words
+    file: Words
+    line: int | None
+    traced: int
+    rebuilt: int
+    client: int
+    proven: int
+    by_role: int
+    missing: int
+    extra: int
+    filled: int
+
+
 class Snapshot(Schema):
     """What a call was given, without its items. `basis` says how it is known: from the request itself, by the
-    format's rules, or in part. The first `kept_items` are those of the snapshot `previous`."""
+    format's rules, or in part; `check` how that stands to the client's own log, null without one. The first
+    `kept_items` are those of the snapshot `previous`."""
 
     index: int
     call: int
     basis: Literal["request", "rules", "partial"]
     note: Words | None
+    check: Check | None
     previous: int | None
     kept_items: int
     items: int
@@ -103,8 +127,8 @@ class Item(Schema):
     text: Text
 
 
-def call_of(call: ModelCall) -> Call:
-    """A call as the API shows it."""
+def call_of(call: ModelCall, *, prices: PriceTable) -> Call:
+    """A call as the API shows it; `prices` say what it cost where it does not."""
     usage, basis = call.usage, call.basis
     return Call(
         number=call.index + 1,
@@ -124,13 +148,22 @@ def call_of(call: ModelCall) -> Call:
             output=Tokens.of(usage.output_tokens, basis),
             reasoning=Tokens.of(usage.reasoning_tokens, basis),
         ),
-        cost=Cost(usd=usage.cost_usd, basis="unknown" if usage.cost_usd is None else "reported"),
+        cost=_cost(call, prices),
         window=Tokens.of(call.window, "reported"),
         message=call.message_index,
         entry=call.entry,
         line=call.line,
         on_active_path=call.on_active_path,
     )
+
+
+def _cost(call: ModelCall, prices: PriceTable) -> Cost:
+    found = cost(call.usage, call.model, prices)
+    if found.usd is None:
+        return Cost(usd=None, basis="unknown")
+    if call.basis == "estimated":
+        return Cost(usd=found.usd, basis="estimated")
+    return Cost(usd=found.usd, basis="reported" if found.basis == "reported" else "derived")
 
 
 def snapshot_of(row: SnapshotRow) -> Snapshot:
@@ -140,6 +173,7 @@ def snapshot_of(row: SnapshotRow) -> Snapshot:
         call=row.call_index + 1,
         basis=row.basis,
         note=row.note,
+        check=None if row.check is None else Check(sentence=described(row.check), **check_as_dict(row.check)),
         previous=row.previous,
         kept_items=row.kept_items,
         items=row.item_count,

@@ -7,15 +7,16 @@ from typing import Any, Literal
 
 from ninja import Schema
 
-from contextviz.api.shapes import Cost, Name, Tokens, Words
+from contextviz.api.shapes import Name, SessionCost, Tokens, Words
 from contextviz.store.values import SessionRow, SourceRow
 
 
 class Window(Schema):
-    """The size of the context window in tokens, and who says so: the source, an index's hint, our table."""
+    """The size of the context window in tokens, and who says so: the source, an index's hint, the agent's
+    configuration, our table."""
 
     tokens: int | None
-    basis: Literal["reported", "hint", "table", "unknown"]
+    basis: Literal["reported", "hint", "configuration", "table", "unknown"]
 
 
 class Occupancy(Tokens):
@@ -76,7 +77,7 @@ class Session(Schema):
     occupancy: Occupancy
     last_prompt: Tokens
     spend: Spend
-    cost: Cost
+    cost: SessionCost
     counts: Counts
     coverage: float | None
     estimator: str | None
@@ -153,16 +154,25 @@ def _values(row: SessionRow) -> dict[str, Any]:
     return {name: getattr(row, name) for name in _SAME} | {
         "folder": row.cwd,
         "window": Window(tokens=row.window, basis=_window_basis(row)),
-        "compaction_threshold": Tokens.of(row.compaction_threshold, "reported"),
+        "compaction_threshold": Tokens.of(row.compaction_threshold, _threshold_basis(row)),
         "occupancy": Occupancy(tokens=occupancy.tokens, basis=occupancy.basis, share=row.occupancy_share),
         "last_prompt": Tokens.of(row.last_prompt_tokens, "reported"),
         "spend": _spend(row),
-        "cost": Cost(usd=row.cost_usd, basis="unknown" if row.cost_usd is None else row.cost_basis),  # type: ignore[arg-type]
+        "cost": SessionCost(
+            usd=row.cost_usd,
+            basis="unknown" if row.cost_usd is None else row.cost_basis,  # type: ignore[arg-type]
+            unpriced_calls=row.cost_unpriced_calls,
+        ),
         "counts": _counts(row),
     }
 
 
-def _window_basis(row: SessionRow) -> Literal["reported", "hint", "table", "unknown"]:
+def _threshold_basis(row: SessionRow) -> str:
+    # A configuration says how a threshold follows from the window; what the source says itself is reported.
+    return "derived" if row.compaction_threshold_basis == "configuration" else "reported"
+
+
+def _window_basis(row: SessionRow) -> Literal["reported", "hint", "configuration", "table", "unknown"]:
     if row.window is None:
         return "unknown"
     # A window without a basis of the session's own is the last call's, which its source reported.

@@ -10,7 +10,7 @@ from ninja import Schema
 from pydantic import Field
 
 from contextviz.api.params import NO_NUL
-from contextviz.api.shapes import Name, Text, Tokens, Words
+from contextviz.api.shapes import Name, Text, Tokens, Words, quiet
 from contextviz.events.text import HANDLE_LENGTH
 from contextviz.services.retrieve import MOST_QUERY_CHARS
 from contextviz.store.values import JobLine, JobRow, TextPlace, TextUse, UploadRow
@@ -188,11 +188,11 @@ def _job(row: JobRow) -> dict[str, Any]:
 def _bounded(value: Any, depth: int) -> Any:
     """A JSON value without what would make a reply large; the number of a list's cut members stands at its end."""
     if isinstance(value, str):
-        return value if len(value) <= MOST_VALUE_CHARS else value[: MOST_VALUE_CHARS - 1] + "…"
+        return quiet(value, MOST_VALUE_CHARS)
     if isinstance(value, list | dict) and depth >= MOST_DEPTH:
         return "…"
     if isinstance(value, dict):
-        return {str(name)[:200]: _bounded(one, depth + 1) for name, one in list(value.items())[:MOST_VALUES]}
+        return {quiet(str(name), 200): _bounded(one, depth + 1) for name, one in list(value.items())[:MOST_VALUES]}
     if isinstance(value, list):
         cut = [f"… {len(value) - MOST_VALUES:,} more"] if len(value) > MOST_VALUES else []
         return [_bounded(one, depth + 1) for one in value[:MOST_VALUES]] + cut

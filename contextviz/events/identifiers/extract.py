@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from contextviz.events.identifiers.canonical import canonical
+from contextviz.events.identifiers.kept import Kept
 from contextviz.events.identifiers.kinds import IdentifierKind
 from contextviz.events.identifiers.lines import find_lines, find_quotes, find_sentences
 from contextviz.events.identifiers.words import Span, find_numbers, find_words
@@ -14,6 +15,7 @@ from contextviz.events.message import Role
 GRAMMAR = "identifiers/1"
 MAX_CHARS = 400_000
 MAX_FOUND = 20_000
+MOST_KEPT = 40_000  # identifiers and texts, some 10 MB; a boundary of a large window has 10,000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,9 @@ class Extraction:
     is_cut: bool
 
 
+_KEPT: Kept[Extraction] = Kept(MOST_KEPT)
+
+
 def extract(text: str, *, speaker: Role | None = None, root: str | None = None) -> list[Identifier]:
     """The identifiers of `text` in order (metrics.md section 1).
 
@@ -47,7 +52,11 @@ def extract(text: str, *, speaker: Role | None = None, root: str | None = None) 
 
 
 def read(text: str, *, speaker: Role | None = None, root: str | None = None) -> Extraction:
-    """`extract`, with whether the text was cut."""
+    """`extract`, with whether the text was cut. What was found in the last texts is kept, and shared: alter nothing."""
+    return _KEPT.get(text, (speaker, root), lambda: _read(text, speaker, root), lambda found: len(found.identifiers))
+
+
+def _read(text: str, speaker: Role | None, root: str | None) -> Extraction:
     part = text[:MAX_CHARS]
     found: dict[Span, Identifier] = {}
     for span in _spans(part, speaker):

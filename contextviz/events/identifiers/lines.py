@@ -40,6 +40,16 @@ _DECISION = re.compile(
 _OPEN = re.compile(
     r"(?:[-*+] )?\[ \] (?P<box>[^\n]{2,300})|\b(?:TODO|FIXME)\b(?:\([^)\n]{1,40}\))?[: ]{1,3}(?P<todo>[^\n]{2,300})"
 )
+# What must stand in a text, in small letters, before a pattern is tried on it: patterns that ignore case are slow. An i
+# is left out or given both ways, since such a pattern takes a dotless one for it and folding does not.
+_EXIT_STEMS = ("exi", "exı", "errno", "http", "status")
+_OPEN_STEMS = ("[ ]", "TODO", "FIXME")
+_DIRECTIVE_STEMS = (
+    "ever", "always", "must", "do not", "don'", "don’", "make sure", "be sure", "ensure that", "under no c",
+    "no matter what", "at all t", "keep ", "avo", "prefer ", "remember ", "stop ", "use only ", "leave ", "run ",
+    "t for ",
+)  # fmt: skip
+_DECISION_STEMS = ("ded", "chose", "opted", "settled on", "agreed ", "ng w", "went w", "cked", "ruled out", "rejected")
 
 
 def find_lines(text: str) -> Iterator[Span]:
@@ -51,11 +61,17 @@ def find_lines(text: str) -> Iterator[Span]:
             seen_error = True
             yield "error", match.start() + len(line) - len(line.lstrip()), match.start() + min(len(line.rstrip()), 240)
         yield from _commands(line, match.start())
-    for match in _EXIT.finditer(text):
-        yield "error", match.start(), match.end()
-    for match in _OPEN.finditer(text):
-        group = match.lastgroup or "todo"
-        yield "open_item", match.start(group), match.end(group)
+    if _has(text.casefold(), _EXIT_STEMS):
+        for match in _EXIT.finditer(text):
+            yield "error", match.start(), match.end()
+    if _has(text, _OPEN_STEMS):
+        for match in _OPEN.finditer(text):
+            group = match.lastgroup or "todo"
+            yield "open_item", match.start(group), match.end(group)
+
+
+def _has(text: str, stems: tuple[str, ...]) -> bool:
+    return any(stem in text for stem in stems)
 
 
 def _commands(line: str, offset: int) -> Iterator[Span]:
@@ -64,7 +80,9 @@ def _commands(line: str, offset: int) -> Iterator[Span]:
     end = len(line.rstrip())
     if is_command(line[start:end]):
         yield "command", offset + start, offset + end
-    for pattern in (_IN_JSON, _TICKS):
+    for sign, pattern in (('"c', _IN_JSON), ("`", _TICKS)):
+        if sign not in line:
+            continue
         for match in pattern.finditer(line):
             if (pattern is _IN_JSON and " " in match[1]) or is_command(match[1]):
                 yield "command", offset + match.start(1), offset + match.end(1)
@@ -108,7 +126,8 @@ def find_sentences(text: str, *, directives: bool) -> Iterator[Span]:
         if not 8 <= len(bare) <= MAX_SENTENCE or " " not in bare:
             continue
         start = match.start() + sentence.index(bare)
-        if directives and _DIRECTIVE.search(bare):
+        folded = bare.casefold()
+        if directives and _has(folded, _DIRECTIVE_STEMS) and _DIRECTIVE.search(bare):
             yield "directive", start, start + len(bare)
-        elif _DECISION.search(bare):
+        elif _has(folded, _DECISION_STEMS) and _DECISION.search(bare):
             yield "decision", start, start + len(bare)

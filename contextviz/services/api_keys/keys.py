@@ -15,7 +15,7 @@ from contextviz.services.accounts.audit import note
 from contextviz.store.models import ApiKeyRecord
 from contextviz.store.values import NotFound
 
-SCOPES = ("read", "ingest", "operate")
+SCOPES = ("read", "ingest", "operate", "unmask")
 KEY_MARK = "cvz_"
 PREFIX_CHARS = 12
 MOST_LABEL_CHARS = 120

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from contextviz.events.session import Session
 from contextviz.store.models import PriceRecord, WindowRecord
-from contextviz.store.queries import budgets
+from contextviz.store.queries import preferences
 from contextviz.tokens.prices import MOST_OVERRIDES, PARTS, BadPrice, PriceTable, override, plain_name, shipped
 from contextviz.tokens.windows import window_of
 
@@ -20,7 +20,7 @@ LEAST_WINDOW, LARGEST_WINDOW = 1_000, 100_000_000
 
 def price_table() -> PriceTable:
     """The prices that hold here. One query."""
-    return shipped().with_overrides(budgets.own_prices())
+    return shipped().with_overrides(preferences.own_prices())
 
 
 def window_here(
@@ -45,7 +45,7 @@ def _own_window(model: str | None) -> int | None:
     if not model:
         return None
     names = {model.lower(), plain_name(model)}
-    known = budgets.own_windows().items()
+    known = preferences.own_windows().items()
     return next((tokens for pattern, tokens in known if any(fnmatchcase(name, pattern) for name in names)), None)
 
 

@@ -23,15 +23,17 @@ from contextviz.analysis.budget import (
     UsageGroup,
     budget,
 )
-from contextviz.analysis.composition import Composition, WindowSums, compositions
+from contextviz.analysis.composition import Composition, Measures, compositions
 from contextviz.events.session import Transcript
 from contextviz.events.text import TextPool, TextRef
 from contextviz.events.usage import TokenUsage
 from contextviz.store.bulk import clean_deep
 from contextviz.store.models import BudgetRecord
-from contextviz.store.queries import budgets, transcripts
+from contextviz.store.queries import sessions, transcripts
 from contextviz.store.texts import TextReader
 
+# Messages of a session whose budget a page computes without being asked: about a second.
+MOST_AT_ONCE = 10_000
 _LISTS: dict[str, type] = {
     "groups": Group,
     "heaviest": HeavyItem,
@@ -42,10 +44,10 @@ _LISTS: dict[str, type] = {
 
 
 def packed_budget(
-    transcript: Transcript, found: Sequence[Composition], pool: TextPool, sums: list[WindowSums] | None = None
+    transcript: Transcript, found: Sequence[Composition], pool: TextPool, measures: Measures | None = None
 ) -> bytes:
-    """The budget table of `transcript` as BudgetRecord holds it; `sums` of its windows where they are there already."""
-    table = budget(transcript, found, _texts_of(pool), sums)
+    """The budget table of `transcript` as BudgetRecord holds it; `measures` where they are there already."""
+    table = budget(transcript, found, _texts_of(pool), measures)
     try:
         raw = orjson.dumps(table)
     except TypeError:  # half surrogates in a file's name, integers beyond 64 bits
@@ -61,8 +63,17 @@ def _texts_of(pool: TextPool) -> Callable[[Iterable[TextRef]], Mapping[bytes, st
 
 def budget_of(session_id: int) -> BudgetTable | None:
     """A session's budget table, None where it was never computed. One query."""
-    packed = budgets.find_budget(session_id)
+    packed = sessions.find_budget(session_id)
     return None if packed is None else opened_budget(packed)
+
+
+def budget_here(session_id: int, *, messages: int) -> BudgetTable | None:
+    """A session's budget table; computed now where its file has grown since, None where it was never computed and the
+    session has so many messages that somebody must ask for it. One query where it is there."""
+    found = budget_of(session_id)
+    if found is None and messages <= MOST_AT_ONCE:
+        return compute_budget(session_id)
+    return found
 
 
 def opened_budget(packed: bytes) -> BudgetTable:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from contextviz import __version__
+from contextviz.sources.cortext.state import is_state_file
 from contextviz.sources.files import NamedPath
 from contextviz.store import artifacts
 from contextviz.store.models import ArtifactRecord, SessionArtifactRecord, UploadBatchRecord, UploadRecord
@@ -56,20 +57,29 @@ def files_of_session(session_id: int) -> list[BatchFile]:
     return [_file(link.artifact, link.name, link.source_path) for link in links]
 
 
+def path_of(artifact: ArtifactRecord) -> Path:
+    """Where a raw file's bytes are: where it was found, or in the store."""
+    return Path(artifact.path) if artifact.path else artifacts.path_of(artifact.sha256)
+
+
 def _file(artifact: ArtifactRecord, name: str, source_path: str) -> BatchFile:
-    path = Path(artifact.path) if artifact.path else artifacts.path_of(artifact.sha256)
+    path = path_of(artifact)
     return BatchFile(
         artifact.pk, artifact.sha256, artifact.size, name, source_path or artifact.path, path, bool(artifact.path)
     )
 
 
 def distinct(files: Iterable[BatchFile]) -> list[BatchFile]:
-    """Each content once, and different contents of one name told apart by a number before it."""
+    """Each content once, and different contents of one name told apart by a number before it. Of names for one content
+    the shortest: a copy is called after what it was copied from (`x.jsonl.bak.…`, `x.checkpoint.….jsonl`)."""
+    chosen: dict[str, BatchFile] = {}
+    for one in files:
+        known = chosen.setdefault(one.sha256, one)
+        if len(one.basename) < len(known.basename):
+            chosen[one.sha256] = one
     result: dict[str, BatchFile] = {}
     names: set[str] = set()
-    for one in files:
-        if one.sha256 in result:
-            continue
+    for one in chosen.values():
         name, number = one.name, 1
         while name in names:
             number += 1
@@ -96,12 +106,22 @@ def relation(old: BatchFile, new: BatchFile) -> Relation:
             return "shorter"
     if old.is_in_place and new.is_in_place:
         return "rewritten" if old.path == new.path else "unrelated"
-    return "rewritten" if old.basename == new.basename else "unrelated"
+    if old.basename != new.basename or _is_history(old, new):
+        return "unrelated"
+    return "rewritten"
+
+
+def _is_history(old: BatchFile, new: BatchFile) -> bool:
+    """Whether both are versions of a file that holds a state: what changed between them is what happened."""
+    if old.basename != new.basename or not new.basename.endswith(".json"):
+        return False
+    return is_state_file(new.path, new.name) and is_state_file(old.path, old.name)
 
 
 def merged(old: Sequence[BatchFile], new: Sequence[BatchFile]) -> list[BatchFile]:
     """What a session is read from once `new` files came to its `old` ones: of a growing file the longer, of a
-    rewritten one the newer, and everything that only one side has."""
+    rewritten one the newer, and everything that only one side has. Versions of a state are all kept, in the order they
+    came."""
     left = list(old)
     result: list[BatchFile] = []
     for one in new:
@@ -112,7 +132,11 @@ def merged(old: Sequence[BatchFile], new: Sequence[BatchFile]) -> list[BatchFile
         other, kind = found
         left.remove(other)
         result.append(other if kind in ("same", "shorter") else one)
-    return distinct([*result, *left])
+    whole = [*result, *left]
+    states = {one.sha256 for one in result if any(_is_history(other, one) for other in left)}
+    states |= {other.sha256 for other in left if any(_is_history(other, one) for one in result)}
+    versions = sorted((one for one in whole if one.sha256 in states), key=lambda one: one.artifact_id)
+    return distinct([*(one for one in whole if one.sha256 not in states), *versions])
 
 
 def contents(files: Iterable[BatchFile]) -> frozenset[str]:

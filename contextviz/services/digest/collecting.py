@@ -14,14 +14,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
 
+from contextviz.services.digest.known import Before, KnownFiles, take_known
 from contextviz.services.jobs import JobFailed, JobRun, open_job
 from contextviz.services.receive import UploadRefused, open_batch, receive, shown_name
-from contextviz.sources.files import NamedPath, is_special, probe, walk
+from contextviz.sources.configuration.document import is_never_opened
+from contextviz.sources.configuration.reader import FORMAT as CONFIGURATION
+from contextviz.sources.files import NamedPath, is_special, printable, probe, walk, why_ignored
 from contextviz.sources.registry import detect
 from contextviz.sources.sqlite import MAGIC
 from contextviz.sources.unpack import packing_of
@@ -39,12 +43,37 @@ MOST_FILES = 20_000
 MOST_FOUND = 5000
 CHUNK_BYTES = 1024 * 1024
 MOST_NAMED = 20
+READ_SUFFIXES = frozenset({".jsonl", ".ndjson", ".db", ".sqlite"})
 # Where agents keep transcripts, below the home folder; a pattern is one level of names, `**` any number.
 _HOMES = (
-    ("OpenClaw", ".openclaw", ("agents/*/agent/openclaw-agent.sqlite", "agents/*/sessions/*.jsonl", "lcm.db")),
+    (
+        "OpenClaw",
+        ".openclaw",
+        (
+            "agents/*/agent/openclaw-agent.sqlite",
+            "agents/*/sessions/*.jsonl",
+            "lcm.db",
+            "logs/cache-trace.jsonl",
+            "flowctx.sqlite",
+            "memory/flowctx.sqlite",
+            "cortext/*/compaction.json",
+            "cortext/*/*.sqlite",
+        ),
+    ),
     ("Claude Code", ".claude", ("projects/*/*.jsonl",)),
-    ("Codex", ".codex", ("sessions/**/*.jsonl", "archived_sessions/**/*.jsonl")),
+    (
+        "Codex",
+        ".codex",
+        (
+            "sessions/**/*.jsonl",
+            "sessions/**/*.jsonl.zst",
+            "archived_sessions/**/*.jsonl",
+            "archived_sessions/**/*.jsonl.zst",
+        ),
+    ),
     ("pi", ".pi", ("agent/sessions/**/*.jsonl",)),
+    ("Gemini CLI", ".gemini", ("tmp/*/chats/*.json", "tmp/*/chats/*.jsonl")),
+    ("OpenCode", ".local/share/opencode", ("opencode.db", "storage/session/**/*.json")),
 )
 
 
@@ -79,6 +108,12 @@ def discover_homes(home: Path | None = None) -> list[FoundHome]:
     return found
 
 
+def home_folders(home: Path | None = None) -> list[Path]:
+    """The usual homes of agents, whether they are there or not."""
+    base = Path.home() if home is None else home
+    return [base / folder for _, folder, _ in _HOMES]
+
+
 def _matching(root: Path, patterns: Sequence[str]) -> Iterator[Path]:
     for pattern in patterns:
         yield from _below(root, pattern.split("/"))
@@ -104,11 +139,14 @@ def _below(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
 
 
 def import_paths(
-    paths: Iterable[str | Path], *, now: datetime, origin: str = "import", is_private: bool = False
-) -> UUID:
+    paths: Iterable[str | Path], *, now: datetime, origin: str = "import", is_private: bool = False,
+    base: Path | None = None, is_followed: bool = False,
+) -> UUID:  # fmt: skip
     """Open a job that brings in the transcripts at or below `paths` and reads them together; enqueue it after commit.
 
-    Raises NothingThere, with a sentence, before anything is opened.
+    Files are named relative to the folder `base` they lie below, where one is given: as when that folder is imported.
+    `is_followed` says that nobody asked for it but a file that changed. Raises NothingThere, with a sentence, before
+    anything is opened.
     """
     whole = [Path(path).expanduser().absolute() for path in paths]
     if not whole:
@@ -120,7 +158,8 @@ def import_paths(
             raise NothingThere(f"{path} is neither a file nor a folder. Name a transcript or a folder of them.")
     with transaction.atomic():
         batch_id = open_batch(now=now, origin=origin, is_private=is_private)
-        params = {"batch": str(batch_id), "paths": [str(path) for path in whole]}
+        params: dict[str, Any] = {"batch": str(batch_id), "paths": [str(path) for path in whole]}
+        params |= ({"base": str(base)} if base else {}) | ({"followed": True} if is_followed else {})
         job_id = open_job("digest", now=now, params=params, is_private=is_private)
         UploadBatchRecord.objects.filter(pk=batch_id).update(job_id=job_id)
     return job_id
@@ -129,10 +168,11 @@ def import_paths(
 def refresh(session_id: int, *, now: datetime) -> UUID | None:
     """Open a job that reads a session's files again where one of them has grown on this machine; else None."""
     links = SessionArtifactRecord.objects.filter(session_id=session_id).exclude(source_path="")
-    sources = [(Path(link.source_path), link.artifact) for link in links.select_related("artifact")]
-    if not any(_has_changed(path, artifact) for path, artifact in sources):
+    # Of a file whose versions are all kept the last one is what it was read as.
+    sources = {Path(link.source_path): link.artifact for link in links.select_related("artifact").order_by("id")}
+    if not any(_has_changed(path, artifact) for path, artifact in sources.items()):
         return None
-    there = [path for path, _ in sources if path.is_file()]
+    there = [path for path in sources if path.is_file()]
     with as_owner(session_id) as is_private:
         return import_paths(there, now=now, is_private=is_private)
 
@@ -156,40 +196,68 @@ def _has_changed(path: Path, artifact: ArtifactRecord) -> bool:
 def collect(run: JobRun, batch: UploadBatchRecord) -> None:
     """Bring the files of an import job into its batch. Doing it again adds only what is missing."""
     have = set(UploadRecord.objects.filter(batch=batch, state="received").values_list("source_path", flat=True))
+    known = KnownFiles(run.params["paths"])
     count = kept = 0
     passed: list[str] = []
-    for named in _walk_all(run.params["paths"]):
+    for found in _walk_all(run.params["paths"], run.params.get("base", "")):
+        before = known.of(found.path)
+        # Under the name that its sessions know it by: the same file by another way is no other file.
+        named = found if before is None else NamedPath(found.path, before.name)
         count += 1
         if count > MOST_FILES:
             run.log(f"only the first {MOST_FILES} files were looked at; name a smaller folder for the rest")
             break
         run.progress(0)
-        if str(named.path) in have or _take(run, batch, named):
+        if str(named.path) in have or _take(run, batch, named, before):
             kept += 1
         elif len(passed) < MOST_NAMED:
-            passed.append(named.name)
+            passed.append(_passed_by(named, is_asked_for=str(named.path) in run.params["paths"]))
     if passed and kept:
         more = f" and {count - kept - len(passed)} more" if count - kept > len(passed) else ""
         run.log(f"passed by, since they are no transcripts: {', '.join(passed)}{more}")
     if not kept:
         names = ", ".join(run.params["paths"][:3])
-        raise JobFailed(f"Looked at {count} files in {names}: none is a transcript that contextviz can read.")
+        looked = "1 file" if count == 1 else f"{count} files"
+        why = f" Passed by: {', '.join(passed[:3])}." if any("(" in one for one in passed[:3]) else ""
+        raise JobFailed(f"Looked at {looked} in {names}: none is a transcript that contextviz can read.{why}")
+
+
+def _passed_by(named: NamedPath, *, is_asked_for: bool) -> str:
+    """A file that is not taken, with the reason where somebody may wonder: it was named, or is called like one of
+    those that are read."""
+    if is_never_opened(named.name) or not (is_asked_for or named.path.suffix in READ_SUFFIXES):
+        return named.name
+    try:
+        return f"{named.name} ({why_ignored(probe(named.path, named.name))})"
+    except OSError:
+        return named.name
 
 
 # Transcripts that agents compress themselves: `x.jsonl.zst`, `x.jsonl.reset.<time>.zst`.
 _PACKED = re.compile(r"\.jsonl?(?:\.[\w.:-]{1,80})?\.(?:gz|zst)$")
 
 
-def _walk_all(paths: Sequence[str]) -> Iterator[NamedPath]:
+def _walk_all(paths: Sequence[str], base: str) -> Iterator[NamedPath]:
     for text in paths:
         path = Path(text)
-        prefix = f"{path.name}/" if path.is_dir() and len(paths) > 1 else ""
+        prefix = _prefix(path, Path(base)) if base else f"{path.name}/" if path.is_dir() and len(paths) > 1 else ""
         for named in walk(path):
             yield NamedPath(named.path, prefix + named.name)
 
 
-def _take(run: JobRun, batch: UploadBatchRecord, named: NamedPath) -> bool:
+def _prefix(path: Path, base: Path) -> str:
+    """What comes before the names that `walk` gives below `path`, so that they are relative to `base`."""
+    folder = path if path.is_dir() else path.parent
+    inside = printable(str(folder.relative_to(base))) if folder.is_relative_to(base) else "."
+    return "" if inside == "." else f"{inside}/"
+
+
+def _take(run: JobRun, batch: UploadBatchRecord, named: NamedPath, before: Before | None) -> bool:
+    if is_never_opened(named.name):
+        return False
     try:
+        if before is not None and take_known(batch, named, before, now=timezone.now()):
+            return True
         looked = probe(named.path, named.name)
         known = detect(looked)
         if packing_of(looked.head) is not None:
@@ -202,9 +270,10 @@ def _take(run: JobRun, batch: UploadBatchRecord, named: NamedPath) -> bool:
         else:
             with named.path.open("rb") as stream:
                 chunks = iter(lambda: stream.read(CHUNK_BYTES), b"")
-                receive(
-                    chunks, named.name, batch_id=batch.pk, now=timezone.now(), source_path=str(named.path.absolute())
-                )
+                # Of a configuration an extract is kept, whose size tells nothing of whether the file has changed.
+                is_followed = known is None or known[1].format != CONFIGURATION
+                path = str(named.path.absolute()) if is_followed else ""
+                receive(chunks, named.name, batch_id=batch.pk, now=timezone.now(), source_path=path)
     except UploadRefused as refusal:
         run.log(str(refusal))
         return False
@@ -216,10 +285,10 @@ def _take(run: JobRun, batch: UploadBatchRecord, named: NamedPath) -> bool:
 
 def _take_in_place(batch: UploadBatchRecord, named: NamedPath) -> None:
     path = named.path.absolute()
+    now = timezone.now()  # before its bytes: what is written from here on is a change
     # A store in WAL mode has its newest rows beside it.
     beside = [path, *(extra for extra in [path.with_name(path.name + "-wal")] if extra.exists())]
     sha256 = artifacts.hash_of(beside)
-    now = timezone.now()
     with transaction.atomic():
         artifact, _ = ArtifactRecord.objects.get_or_create(
             sha256=sha256,

@@ -14,11 +14,12 @@ from contextviz.services.digest.audience import Audience, audience_of, keep_priv
 from contextviz.services.digest.batch import BatchFile, files_of_batch, fingerprint_of
 from contextviz.services.digest.collecting import collect
 from contextviz.services.digest.outcome import count, nothing, success, was
-from contextviz.services.digest.reading import Reading
+from contextviz.services.digest.reading import LISTED, Reading
+from contextviz.services.digest.selecting import Selection, selected
+from contextviz.services.digest.together import read_together
+from contextviz.services.inbox.gathering import gather, settle
 from contextviz.services.jobs import JobFailed, JobRun, perform
 from contextviz.store.models import SessionArtifactRecord, SessionRecord, UploadBatchRecord
-
-LISTED = 200
 
 
 def digest(job_id: UUID | str) -> bool:
@@ -30,26 +31,36 @@ def _digest(run: JobRun) -> str:
     batch = UploadBatchRecord.objects.get(pk=UUID(run.params["batch"]))
     if run.params.get("paths"):
         collect(run, batch)
+    if run.params.get("stream"):
+        gather(run, batch)
     files = files_of_batch(batch)
     if not files:
         raise JobFailed("None of the files of this upload is here any more. Send them again.", can_retry=False)
     fingerprint = fingerprint_of(files)
     audience = audience_of(batch)
     known = _read_before(files, fingerprint, audience)
-    if known:
+    chosen = Selection([], known) if known else selected(files, audience)
+    if not chosen.files:
+        known = chosen.settled
         run.result = {"sessions": known, "files": [], "unchanged": len(known)}
         _close(batch, fingerprint, known)
         keep_private(run.id, batch, known)
+        settle(run, known)
         return f"Nothing new: {count(len(files), 'file')} with the same content {was(len(files))} read before."
-    outcome = Reading(run, files, audience).read_all()
+    outcome = Reading(run, chosen.files, audience).read_all()
+    read_together(run, chosen.files, outcome, audience)
+    outcome.unchanged.extend(chosen.settled)
     _close(batch, fingerprint, outcome.sessions)
     keep_private(run.id, batch, outcome.sessions)
+    settle(run, outcome.sessions)
     run.result = {
         "sessions": outcome.sessions,
         "files": [asdict(one) for one in outcome.files[:LISTED]],
         "problems": [asdict(one) for one in outcome.problems[:LISTED]],
         "unchanged": len(outcome.unchanged),
     }
+    if not outcome.sessions and run.params.get("followed"):
+        return nothing(outcome)  # a file may begin with what is no session yet; nobody asked, so nothing failed
     if not outcome.sessions:
         raise JobFailed(nothing(outcome), can_retry=False)
     return success(outcome, len(files))

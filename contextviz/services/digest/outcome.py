@@ -11,13 +11,15 @@ from contextviz.services.incoming.sniff import READABLE
 
 @dataclass(slots=True)
 class Outcome:
-    """What a digest found, file by file and session by session."""
+    """What a digest found, file by file and session by session. `alone` are sessions that were read once more without
+    the rest of the batch, with files that came earlier."""
 
     files: list[SourceFile] = field(default_factory=list)
     problems: list[ReadProblem] = field(default_factory=list)
     new: list[int] = field(default_factory=list)
     updated: list[int] = field(default_factory=list)
     unchanged: list[int] = field(default_factory=list)
+    alone: list[int] = field(default_factory=list)
 
     @property
     def sessions(self) -> list[int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -14,18 +16,22 @@ from contextviz import __version__
 from contextviz.analysis.windows import fill_window
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import SourceFile, Transcript
+from contextviz.services.alerts import evaluate
 from contextviz.services.delete import remove_session
 from contextviz.services.digest.audience import Audience
 from contextviz.services.digest.batch import BatchFile, contents, distinct, files_of_session, merged
-from contextviz.services.digest.collections import few_collections
+from contextviz.services.digest.collections import few_collections, short_turns
+from contextviz.services.digest.halves import host_of, is_joined, parts_of, sessions_of_log, sessions_of_state
 from contextviz.services.digest.outcome import Outcome
+from contextviz.services.digest.remembering import ReadingMemory
 from contextviz.services.figures import derive
-from contextviz.services.indexing import index_fresh
+from contextviz.services.indexing import index_fresh, indexing_beside
 from contextviz.services.jobs import JobFailed, JobRun
+from contextviz.services.live import earlier_of, tell
 from contextviz.sources.files import read_paths
-from contextviz.sources.lossless_claw.reader import FORMAT as STORE_FORMAT
 from contextviz.sources.source import ReadItem, ReadOptions
 from contextviz.sources.unpack import unpacked
+from contextviz.store.growing import settle
 from contextviz.store.memory import give_back
 from contextviz.store.models import SessionArtifactRecord, SessionRecord
 from contextviz.store.rows.session import key_of
@@ -35,6 +41,8 @@ from contextviz.store.writes import MissingTexts, Saved, save_transcript
 
 logger = logging.getLogger("contextviz.timing")
 MOST_TRIES = 3
+MOST_READ_ON = 48 * 1024 * 1024  # bytes of files whose readers' states are held: they take about as much memory
+LISTED = 200  # files that a job's result names
 
 
 class Superseded(Exception):
@@ -44,41 +52,70 @@ class Superseded(Exception):
 class Reading:
     """One batch on its way into the store."""
 
-    def __init__(self, run: JobRun, files: Sequence[BatchFile], audience: Audience) -> None:
+    def __init__(
+        self, run: JobRun, files: Sequence[BatchFile], audience: Audience, *, is_whole_family: bool = False
+    ) -> None:
+        """With `is_whole_family` every session is saved as it is read here, though its own files are the same."""
         self._run = run
         self._audience = audience
+        self._is_whole_family = is_whole_family
         self._files = {one.name: one for one in files}
         # Which archive a member's name comes from: the archive is what is kept.
         self._origins: dict[str, str] = {}
         self._total = sum(one.size for one in files)
         self._bytes_put = 0
+        self._known_packs = 0  # the newest pack that was there before
+        self._memory = ReadingMemory()
         self._outcome = Outcome()
 
     def read_all(self) -> Outcome:
         """Read every file and save every session; sessions are there as soon as each is saved."""
-        with few_collections():
+        with few_collections(), short_turns():
             return self._read_all()
 
     def _read_all(self) -> Outcome:
         self._run.progress(0, self._total, force=True)
-        known = last_pack()
+        self._known_packs = last_pack()
         saved: list[tuple[int, Transcript]] = []
         for item in self._read(self._files.values()):
             if isinstance(item, SourceFile):
                 self._outcome.files.append(item)
+                if not self._is_whole_family and len(self._outcome.files) <= LISTED:
+                    self._run.result["files"] = [*self._run.result.get("files", ()), asdict(item)]
             elif isinstance(item, ReadProblem):
                 self._outcome.problems.append(item)
             else:
                 saved.append((self._keep(item), _head_of(item)))
-                index_fresh(known, self._beat)
+                index_fresh(self._known_packs, self._beat)
             del item
+        self._revisit_states()
+        self._put_logs()
         self._link_indexes(saved)
         return self._outcome
 
+    def _revisit_states(self) -> None:
+        """Read sessions again of whose state a newer version came that names them no longer: that is what happened."""
+        for file in self._files.values():
+            for session in sessions_of_state(file, self._audience, self._outcome.sessions):
+                self._put_into(session, [file])
+
+    def _put_logs(self) -> None:
+        """Give logs of requests to the sessions that they speak of and that came in an earlier upload."""
+        for source in self._outcome.files:
+            file = self._files.get(self._origins.get(source.path, source.path))
+            if source.role == "trace" and source.sessions and file is not None:
+                for session in sessions_of_log(source.sessions, self._audience, self._outcome.sessions):
+                    self._put_into(session, [file])
+
     def _read(self, files: Iterable[BatchFile]) -> Iterator[ReadItem]:
         pool = StoreTextPool(on_put=self._on_put)
-        options = ReadOptions(pool=pool, now=timezone.now())
-        with unpacked([one.named for one in files]) as opened:
+        given = list(files)
+        memory = self._memory if sum(one.size for one in given) <= MOST_READ_ON else None
+        options = ReadOptions(pool=pool, now=timezone.now(), memory=memory)
+        for one in given:
+            if not one.is_in_place:
+                settle(one.sha256, one.size)
+        with closing(pool), unpacked([one.named for one in given]) as opened:
             self._origins.update(opened.origins)
             for item in opened.all_of(read_paths(opened.paths, options)):
                 # A session's own transaction must find every text it refers to.
@@ -95,62 +132,64 @@ class Reading:
         self._run.progress(min(self._bytes_put, self._total))
 
     def _keep(self, transcript: Transcript) -> int:
-        own = self._own_files(transcript)
+        own, given = self._own_files(transcript), _named(self._files.values())
         for _ in range(MOST_TRIES):
             try:
-                return self._keep_once(transcript, own)
+                return self._keep_once(transcript, own, given)
             except Superseded:
                 continue
             except MissingTexts:
                 self._run.log("texts were removed by a deletion meanwhile; reading once more")
+                self._memory.forget()
+                given = _named(own)
                 transcript = self._again(self._key(transcript), own) or transcript
         raise JobFailed("The store changed again and again while this was read. Try again.")
 
-    def _keep_once(self, transcript: Transcript, own: list[BatchFile]) -> int:
-        host = self._other_half(transcript) if _is_store_alone(transcript) else None
+    def _keep_once(self, transcript: Transcript, own: list[BatchFile], given: frozenset[tuple[str, str]]) -> int:
+        """Save what was read from the files `given` and is of `own`, with what the store has of it."""
+        host = host_of(transcript, self._audience)
         if host is not None and (kept := self._put_into(host, own)) is not None:
             return kept
-        store = None if _is_store_alone(transcript) else self._other_half(transcript)
-        with_store = own if store is None else merged(files_of_session(store.pk), own)
+        parts = [(part.pk, files_of_session(part.pk)) for part in parts_of(transcript, self._audience)]
+        with_parts = own
+        for _, files in parts:
+            with_parts = merged(files, with_parts)
         existing = SessionRecord.objects.filter(key=self._key(transcript)).first()
         if existing is not None and existing.status == "deleting":
             raise JobFailed("A session of these files is being deleted. Try again when that is done.")
         old = files_of_session(existing.pk) if existing else []
-        whole = merged(old, [*with_store, *self._replacing(old, with_store)])
-        if existing and contents(whole) == contents(old) and existing.read_by == __version__[:32]:
+        whole = merged(old, [*with_parts, *self._replacing(old, with_parts)])
+        is_same = existing is not None and contents(whole) == contents(old) and existing.read_by == __version__[:32]
+        if existing and is_same and not self._is_whole_family:
             self._outcome.unchanged.append(existing.pk)
             return existing.pk
-        if contents(whole) != contents(own):
+        is_again = contents(whole) != contents(own) and not _named(whole) <= given
+        if is_again:
             # Files that came earlier belong to it too (sub-agents, a store, the longer version of one file).
             transcript = self._again(self._key(transcript), whole) or transcript
         saved = self._save(transcript, whole, contents(old))
-        if store is not None and transcript.store is not None:
-            remove_session(self._run, store.pk)
+        if is_again:
+            self._outcome.alone.append(saved)
+        for part, files in parts:
+            if is_joined(transcript, files, whole, self._origins):
+                remove_session(self._run, part)
         return saved
 
     def _put_into(self, host: SessionRecord, own: list[BatchFile]) -> int | None:
-        """Add a store that came alone to the session it belongs to; None where reading both does not join them."""
+        """Add a store or log that came alone to the session it belongs to; None where reading both does not join
+        them."""
         old = files_of_session(host.pk)
         whole = merged(old, own)
         if contents(whole) == contents(old) and host.read_by == __version__[:32]:
             self._outcome.unchanged.append(host.pk)
             return host.pk
         joined = self._again(host.key, whole)
-        return None if joined is None or joined.store is None else self._save(joined, whole, contents(old))
+        if joined is None or not is_joined(joined, own, whole, self._origins):
+            return None
+        return self._save(joined, whole, contents(old))
 
     def _key(self, transcript: Transcript) -> str:
         return self._audience.key(key_of(transcript.session))
-
-    def _other_half(self, transcript: Transcript) -> SessionRecord | None:
-        """The session that is the host of a store, or the store of a host, where it came in another upload."""
-        session = transcript.session
-        if session.generation != "active" or (transcript.store is not None and not _is_store_alone(transcript)):
-            return None
-        named = SessionRecord.objects.filter(self._audience.joins(), source_id=session.id, generation="active")
-        named = named.exclude(status="deleting")
-        stores = {"format": STORE_FORMAT}
-        found = named.exclude(**stores) if _is_store_alone(transcript) else named.filter(**stores)
-        return found.order_by("-updated_at").first()
 
     def _replacing(self, old: Sequence[BatchFile], own: Sequence[BatchFile]) -> list[BatchFile]:
         """Files of this batch that are newer versions of what the session has, though no transcript names them."""
@@ -167,9 +206,11 @@ class Reading:
         now = timezone.now()
         fill_window(transcript)
         give_back()
-        derived = derive(transcript, TextReader(4))
+        with indexing_beside(self._known_packs):
+            derived = derive(transcript, TextReader(4), with_budget=not self._memory.is_going_on)
         give_back()
         with transaction.atomic():
+            earlier = earlier_of(self._key(transcript))
             saved = save_transcript(transcript, derived, now=now, key=self._key(transcript))
             if contents(files_of_session(saved.session_id)) != expected:
                 raise Superseded
@@ -178,9 +219,13 @@ class Reading:
                 SessionRecord.objects.filter(pk=saved.session_id).update(
                     owner_id=self._audience.person_id, is_private=self._audience.is_private
                 )
+            if saved.changed_rows:
+                tell(saved.session_id, transcript, earlier, now=now)
+                evaluate(saved.session_id, transcript, earlier, now=now)
         logger.info(
             "session saved session=%d rows=%d ms=%d", saved.session_id, saved.changed_rows, _milliseconds(now)
         )  # fmt: skip
+        self._memory.saved(saved.session_id)
         self._note(saved)
         return saved.session_id
 
@@ -207,10 +252,6 @@ class Reading:
                     )
 
 
-def _is_store_alone(transcript: Transcript) -> bool:
-    return transcript.session.format == STORE_FORMAT
-
-
 def _head_of(transcript: Transcript) -> Transcript:
     """The transcript without its lists: they are saved, and memory is for the next one."""
     return Transcript(session=transcript.session)
@@ -223,6 +264,10 @@ def _link(session_id: int, files: Sequence[BatchFile]) -> None:
         SessionArtifactRecord.objects.get_or_create(
             session_id=session_id, artifact_id=one.artifact_id, defaults=_names(one)
         )
+
+
+def _named(files: Iterable[BatchFile]) -> frozenset[tuple[str, str]]:
+    return frozenset((one.sha256, one.name) for one in files)
 
 
 def _names(file: BatchFile) -> dict[str, Any]:

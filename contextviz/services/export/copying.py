@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -30,15 +30,17 @@ FORMATS: dict[Format, type[JsonCopy] | type[MarkdownCopy] | type[HtmlCopy]] = {
 }
 
 
-def look_through(session_id: int) -> Report:
+def look_through(session_id: int, *, progress: Callable[[int], None] | None = None) -> Report:
     """Everything in a session that looks like a secret; raises NotFound. Time follows the session's texts (about two
-    megabytes a second), memory does not."""
+    megabytes a second), memory does not. `progress` is told the bytes of texts looked at so far."""
     detail = sessions.session_detail(session_id, with_times=False)
     report = Report(session_id, detail.row.revision)
     sieve = Sieve(report)
     sieve.clean(session_record(detail), "the session")
     for _, record, where in walk(detail):
         sieve.clean(record, where)
+        if progress is not None:
+            progress(sieve.looked_bytes)
     return report
 
 

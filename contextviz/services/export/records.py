@@ -11,12 +11,13 @@ from typing import Any, Generic, TypeVar
 
 from contextviz.events.call import ModelCall
 from contextviz.events.compaction import Compaction, SummaryNode
+from contextviz.events.evidence import check_as_dict
 from contextviz.events.message import Message
 from contextviz.events.snapshot import ContextItem
 from contextviz.events.text import TextRef
 from contextviz.events.topic import Topic
 from contextviz.services.export.sieve import Body
-from contextviz.store.queries import calls, messages, sessions, summaries, topics, transcripts
+from contextviz.store.queries import calls, engine_events, messages, sessions, summaries, topics, transcripts
 from contextviz.store.texts import TextReader
 from contextviz.store.values import SessionDetail
 
@@ -27,7 +28,7 @@ ROWS = 500
 MOST_BYTES = 8 * 1024 * 1024  # of texts at once; a larger one comes alone
 SECTIONS = (
     "sources", "messages", "tool_pairs", "calls", "compactions", "items", "snapshots", "summaries", "store_messages",
-    "store_context", "topics", "topic_events", "problems",
+    "store_context", "topics", "topic_events", "engine_events", "problems",
 )  # fmt: skip
 
 
@@ -95,6 +96,8 @@ def walk(detail: SessionDetail) -> Iterator[Piece]:
     for place, topic in topic_parts.walk(texts):
         yield "topics", _topic(topic, texts, f"topic {place + 1}"), f"topic {place + 1}"
     yield from _plain("topic_events", lambda start, stop: topics.topic_events(key, start=start, stop=stop), asdict)
+    told = engine_events.engine_events
+    yield from _plain("engine_events", lambda start, stop: told(key, start=start, stop=stop), asdict)
     yield from _plain("problems", lambda start, stop: calls.problems(key, offset=start, limit=stop - start), asdict)
 
 
@@ -153,6 +156,7 @@ def _windows(key: int, texts: _Texts) -> Iterator[Piece]:
             "call": snapshot.call_index + 1,
             "basis": snapshot.basis,
             "note": snapshot.note,
+            "check": None if snapshot.check is None else check_as_dict(snapshot.check),
             "previous": _one_more(snapshot.previous),
             "keep": snapshot.keep,
             "then": [position + 1 for position in snapshot.tail],

@@ -16,7 +16,7 @@ _COUNTS = (
     "entry_count", "message_count", "call_count", "failed_call_count", "compaction_count", "snapshot_count",
     "subagent_count", "node_count", "topic_count", "problem_count",
 )  # fmt: skip
-_WINDOW_BASIS = {"reported": "reported", "hint": "derived", "table": "derived"}
+_WINDOW_BASIS = {"reported": "reported", "hint": "derived", "configuration": "derived", "table": "derived"}
 
 
 def session_record(detail: SessionDetail) -> dict[str, Any]:
@@ -58,7 +58,9 @@ def _tokens(row: SessionRow) -> dict[str, Any]:
     is_known = any(value is not None for value in spend.values())
     return {
         "window": counted(row.window, _WINDOW_BASIS.get(row.window_basis or "", "unknown")),
-        "compaction_threshold": counted(row.compaction_threshold),
+        "compaction_threshold": counted(
+            row.compaction_threshold, "derived" if row.compaction_threshold_basis == "configuration" else "reported"
+        ),
         "last_prompt": counted(row.last_prompt_tokens),
         "occupancy": counted(row.occupancy_tokens, row.occupancy_basis),
         "spend": {"basis": "reported" if is_known else "unknown", **spend},

@@ -53,6 +53,8 @@ class Sieve:
         self._parts = parts_in(report.splits, decisions) if decisions else {}
         self._neighbours = Neighbours()
         self._plain: set[str] = set()
+        self._bodies: set[bytes] = set()
+        self.looked_bytes = 0  # of distinct texts
 
     def clean(self, value: Any, where: str) -> Any:
         """A record as it may leave: text bodies as objects, times as text, secrets masked as decided."""
@@ -80,6 +82,9 @@ class Sieve:
         if body.joins and not self._is_unmasked:
             for split in self._neighbours.add(body.text, body.where):
                 self._split(split, body.text)
+        if body.ref and body.ref.digest not in self._bodies:
+            self._bodies.add(body.ref.digest)
+            self.looked_bytes += body.ref.size
         text, masked = self._text(body.text, body.where)
         tokens = body.ref.estimated_tokens if body.ref else None
         return {

@@ -12,6 +12,7 @@ from django.utils.http import parse_header_parameters
 READ_BYTES = 256 * 1024
 MOST_FIELD_BYTES = 8192
 MOST_PARTS = 5000
+RENAME = "Rename the file and send it again, or run contextviz import PATH."
 MOST_AFTER_END = 1024  # bytes that may follow a form's last line
 
 
@@ -58,9 +59,17 @@ def parts(request: HttpRequest) -> Iterator[FieldPart | FilePart]:
                 yield FilePart(name, _text(named.get("filename")), body_of.checked(body))
             elif part == FIELD:
                 yield FieldPart(name, body.read(MOST_FIELD_BYTES).decode("utf-8", errors="replace"))
+            elif headers:  # with a type, but without a name that could be read
+                raise NotAForm(
+                    f"The name of a file is not UTF-8, so neither it nor what came after it was kept. {RENAME}"
+                )
             for _ in body:  # what the caller left of it
                 pass
     except MultiPartParserError as error:
+        if "header size" in str(error):
+            raise NotAForm(
+                f"The name of a file is longer than 1,000 bytes, more than a form may say. {RENAME}"
+            ) from error
         raise NotAForm("The form could not be read. Choose the files again.") from error
 
 

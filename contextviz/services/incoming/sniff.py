@@ -27,7 +27,8 @@ _SQLITE = b"SQLite format 3\x00"
 _PAGES = (b"<!doctype html", b"<html", b"<?xml", b"<svg")
 READABLE = (
     "contextviz reads transcripts of OpenClaw, pi, Claude Code, Codex, OpenVole, Gemini CLI, OpenCode and others, "
-    "request logs, OTLP files, lossless-claw and flowctx stores and conversation maps, also in zip, tar, gz and zst."
+    "request logs, OTLP files, stores and logs of lossless-claw, flowctx and Cortext, and conversation maps, also in "
+    "zip, tar, gz and zst."
 )
 
 

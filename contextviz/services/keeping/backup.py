@@ -16,7 +16,7 @@ import sqlite3
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -70,8 +70,8 @@ def backup(target: Path, *, now: datetime) -> Manifest:
         _hold(held)
         database = _copy_sqlite(Path(folder)) if connection.vendor == "sqlite" else _dump_postgres(Path(folder))
         _hold(held)
-        names = _artifact_names(database)
-        there = [name for name in names if _place(held, name).is_file()]
+        names = _artifact_sizes(database)
+        there = {name: size for name, size in names.items() if _place(held, name).is_file()}
         manifest = Manifest(
             FORMAT, __version__, connection.vendor, now.isoformat(timespec="seconds"), sessions.session_count(),
             len(there), len(names) - len(there),
@@ -137,15 +137,16 @@ def _client_environment() -> dict[str, str]:
     return environment
 
 
-def _artifact_names(database: Path) -> list[str]:
-    """The raw files that the copied database names; of a dump, those that the running one names right after it."""
+def _artifact_sizes(database: Path) -> dict[str, int]:
+    """The raw files that the copied database names, with their bytes; of a dump, those that the running one names
+    right after it."""
     if database.name == DATABASE:
         with closing(sqlite3.connect(database)) as copy:
-            return [row[0] for row in copy.execute("SELECT sha256 FROM store_artifactrecord WHERE path = ''")]
-    return list(ArtifactRecord.objects.filter(path="").values_list("sha256", flat=True))
+            return dict(copy.execute("SELECT sha256, size FROM store_artifactrecord WHERE path = ''"))
+    return dict(ArtifactRecord.objects.filter(path="").values_list("sha256", "size"))
 
 
-def _write(target: Path, manifest: Manifest, database: Path, held: Path, names: Iterable[str]) -> None:
+def _write(target: Path, manifest: Manifest, database: Path, held: Path, sizes: Mapping[str, int]) -> None:
     handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "wb") as stream, tarfile.open(fileobj=stream, mode="w") as tar:
         data = json.dumps(asdict(manifest), indent=1).encode()
@@ -153,8 +154,12 @@ def _write(target: Path, manifest: Manifest, database: Path, held: Path, names: 
         head.size = len(data)
         tar.addfile(head, io.BytesIO(data))
         tar.add(database, database.name)
-        for name in names:
-            tar.add(_place(held, name), f"artifacts/{name[:2]}/{name}")
+        for name, size in sizes.items():
+            path = _place(held, name)
+            info = tar.gettarinfo(path, f"artifacts/{name[:2]}/{name}")
+            info.size = min(info.size, size)  # a version that has grown since may share the file (store.growing)
+            with path.open("rb") as raw:
+                tar.addfile(info, raw)
         stream.flush()
     with target.open("rb") as written:
         os.fsync(written.fileno())
@@ -251,6 +256,8 @@ def _copy(stream: Any, path: Path) -> str:
 
 
 def _put_in_place(folder: Path) -> None:
+    if connection.vendor != "sqlite":
+        _restore_postgres(folder / DUMP)  # first: it is what may fail, and then nothing is left behind
     kept = Path(settings.DATA_DIR) / "artifacts"
     if (folder / "artifacts").is_dir():
         if kept.is_dir():
@@ -259,9 +266,11 @@ def _put_in_place(folder: Path) -> None:
     if connection.vendor == "sqlite":
         connection.close()
         (folder / DATABASE).replace(Path(str(connection.settings_dict["NAME"])))
-        return
+
+
+def _restore_postgres(dump: Path) -> None:
     tool = shutil.which("pg_restore")
     if tool is None:
         raise BackupRefused("pg_restore is not installed here; install PostgreSQL's client, or see docs/operations.md.")
     command = [tool, "--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error"]
-    _run([*command, f"--dbname={connection.settings_dict['NAME']}", str(folder / DUMP)], "pg_restore")
+    _run([*command, f"--dbname={connection.settings_dict['NAME']}", str(dump)], "pg_restore")

@@ -9,6 +9,7 @@ from typing import Any
 
 from contextviz.events.session import Session, SourceFile
 from contextviz.sources.atif.trajectory import TrajectoryReader, check_totals
+from contextviz.sources.features import declared
 from contextviz.sources.plain.draft import Draft
 from contextviz.sources.plain.load import NotReadable, load, refused
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
@@ -23,6 +24,13 @@ class AtifReader:
     """Reader of trajectory.json files."""
 
     name = "atif"
+    declares = {
+        FORMAT: declared(
+            "messages times title tool_pairs thinking images system_prompt tool_definitions calls cache_reads cost "
+            "subagents",
+            "rebuilt", cached="inside",
+        )
+    }  # fmt: skip
 
     def detect(self, probe: Probe) -> Detection | None:
         """See Reader.detect. Steps with an agent, or with a version of the format; each step says who made it."""

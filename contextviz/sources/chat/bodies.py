@@ -68,7 +68,8 @@ def _answers(name: str, reply: Json, pool: TextPool) -> list[Said]:
     if name == OPENAI:
         return [said_of(as_dict(as_dict(one).get("message")), pool) for one in as_list(reply.get("choices"))]
     if name == GEMINI:
-        return [_model(gemini_said(as_dict(as_dict(one).get("content")), pool)) for one in as_list(reply["candidates"])]
+        candidates = as_list(reply.get("candidates"))
+        return [_model(gemini_said(as_dict(as_dict(one).get("content")), pool)) for one in candidates]
     if name == RESPONSES:
         said = [one for one in response_items(reply.get("output"), pool) if one.blocks]
         return [_joined(said)] if said else []

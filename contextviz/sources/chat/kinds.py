@@ -6,11 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from contextviz.sources.features import declared
 from contextviz.sources.plain.content import role_of
 from contextviz.sources.values import as_dict, as_list, as_text
 
 FORMATS = ("openai-chat", "anthropic-messages", "openai-responses", "chat-array", "sharegpt", "gemini-api")
 OPENAI, ANTHROPIC, RESPONSES, ARRAY, SHAREGPT, GEMINI = FORMATS
+_SAID = "messages tool_pairs thinking images system_prompt"
+_ASKED = f"{_SAID} tool_definitions calls cache_reads failed_calls requests"
+DECLARED = {
+    OPENAI: declared(f"{_ASKED} times reasoning cost", "compactions", cached="inside"),
+    ANTHROPIC: declared(f"{_ASKED} cache_writes", "compactions", cached="beside"),
+    RESPONSES: declared(f"{_ASKED} times reasoning injected", "rebuilt compactions", cached="inside"),
+    ARRAY: declared(f"{_SAID} times", cached="unwritten"),
+    SHAREGPT: declared("messages tool_pairs system_prompt title", cached="unwritten"),
+    GEMINI: declared(f"{_ASKED} reasoning", "compactions", cached="inside"),
+}
 LOOKED_AT = 8
 _PAIRS = (("request", "response"), ("req", "res"), ("request_body", "response_body"), ("body", "response"))
 _ANTHROPIC_PARTS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use"})

@@ -9,6 +9,7 @@ from typing import Any
 
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import Session, SourceFile, Transcript
+from contextviz.sources.chat import kinds
 from contextviz.sources.chat.bodies import Unit, unit_of
 from contextviz.sources.chat.kinds import ARRAY, Body, body_of, is_message, request_format
 from contextviz.sources.chat.messages import said_of
@@ -35,6 +36,7 @@ class ChatReader:
     """Reader of the providers' bodies and of plain arrays of messages."""
 
     name = "chat"
+    declares = kinds.DECLARED
 
     def detect(self, probe: Probe) -> Detection | None:
         """See Reader.detect. By the first objects of the file: most of them must be bodies, or all messages."""
@@ -111,10 +113,12 @@ def _told(
         return
     transcript = last[0]
     if lines is not None:
-        transcript.lines = lines.counts
-        if unread:
-            lines.counts.read -= len(unread)
-            lines.counts.unknown_types["no body"] = len(unread)
+        counts = transcript.lines = lines.counts
+        # What was recovered from a malformed line is not a line that was read.
+        whole = sum(number not in counts.recovered for number, _ in unread)
+        if whole:
+            counts.read -= whole
+            counts.unknown_types["no body"] = whole
     transcript.problems.extend(problems)
     yield transcript
 

@@ -78,9 +78,28 @@ def assemble(parts: Parts, known: Known, options: ReadOptions) -> Transcript:
     transcript.context_at_end = windows.at_end(transcript.compactions)
     transcript.log.table.settle()
     _unlogged(transcript, parts)
+    _provider_side(transcript)
     if parts.alone is not None:
         _note_alone(transcript, parts)
     return transcript
+
+
+def _provider_side(transcript: Transcript) -> None:
+    """Tell what the provider did that no row shows (formats document, sections B.4 and B.5)."""
+    counters, name = transcript.session.counters, next(iter(transcript.files), None)
+    edits, rounds = counters.get("server_context_edits", 0), counters.get("iterated_answers", 0)
+    if edits:
+        text = (
+            f"{edits} line(s) of answers say that the provider cleared old tool results from what the model was given; "
+            "which ones is not written, so the windows rebuilt here still hold them"
+        )
+        transcript.problems.append(ReadProblem("server_context_edits", text, "info", name, value=edits))
+    if rounds:
+        text = (
+            f"{rounds} line(s) of answers were made in several rounds at the provider; their usage is the sum, so the "
+            "prompt of those calls is more than the model was given at once"
+        )
+        transcript.problems.append(ReadProblem("iterated_answers", text, "info", name, value=rounds))
 
 
 def _chains(parts: Parts) -> list[Chain]:

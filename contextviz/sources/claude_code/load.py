@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -20,12 +21,13 @@ from contextviz.events.usage import TokenUsage
 from contextviz.sources.claude_code.blocks import content_blocks, dump, last_text
 from contextviz.sources.claude_code.detect import CHAIN_TYPES, FLAT_TYPES, REQUEST_TYPES, agent_of_name
 from contextviz.sources.claude_code.rows import Row, row_of
-from contextviz.sources.claude_code.usage import cost_state_usage
+from contextviz.sources.claude_code.usage import cost_state_usage, iterations_of
 from contextviz.sources.lines import Json, JsonLines, Record
 from contextviz.sources.source import Found, ReadOptions
 from contextviz.sources.values import as_dict, as_id, as_int, as_list, as_text
 
 OPEN_ANSWERS = 64
+READER = "claude_code"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +92,17 @@ class Loaded:
 
 
 def load(found: Found, options: ReadOptions) -> Loaded:
-    """Read one transcript file; what is wrong in it is in `problems`, never raised."""
-    return _Loader(found, options).run()
+    """Read one transcript file, or what came to it since `options.memory` held it; what is wrong in it is in
+    `problems`, never raised."""
+    memory = options.memory
+    kept: _Loader | None = memory.take(READER, found.probe) if memory is not None else None
+    loader = _Loader(found, options) if kept is None else kept
+    if kept is not None:
+        loader.go_on(found, options)
+    loaded = loader.run()
+    if memory is not None and loader.can_go_on:
+        memory.keep(READER, found.probe, loader.offset, loader)
+    return loaded
 
 
 class _Loader:
@@ -100,14 +111,32 @@ class _Loader:
     def __init__(self, found: Found, options: ReadOptions):
         self._pool: TextPool = options.pool
         self._with_requests = options.with_snapshots
-        self._lines = JsonLines(found.probe.path, found.probe.name, id_of=lambda value: as_id(value.get("uuid")))
+        self._lines = JsonLines(found.probe.path, found.probe.name, id_of=_uuid_of, size=found.probe.size)
         self._file = Loaded(found.probe.name, found.probe.size, agent_of_name(found.probe.name))
         self._by_uuid: dict[str, int] = {}
         self._growing: OrderedDict[str, tuple[str, str, int | None]] = OrderedDict()
         self._hashes: OrderedDict[str, tuple[Any, tuple[Row, ...]]] = OrderedDict()
 
+    @property
+    def can_go_on(self) -> bool:
+        """Whether more lines may follow in another reading."""
+        return self._lines.can_go_on and not self._file.problems
+
+    @property
+    def offset(self) -> int:
+        """Where the last whole line ends."""
+        return self._lines.offset
+
+    def go_on(self, found: Found, options: ReadOptions) -> None:
+        """Take more lines after `run`, in another reading: what the session's other rows told is forgotten."""
+        self._pool = options.pool
+        self._file.size = found.probe.size
+        self._lines.go_on(found.probe.path, found.probe.size)
+        for row in self._file.rows:
+            row.take_apart()
+
     def run(self) -> Loaded:
-        """Read the file to its end."""
+        """Read the file to its end; what is given back stays as it is when more is read."""
         try:
             for record in self._lines:
                 self._file.entries += 1
@@ -115,10 +144,9 @@ class _Loader:
         except OSError as error:
             message = f"{self._file.name} could not be read to its end: {error.strerror}"
             self._file.problems.append(ReadProblem("unreadable_file", message, "error", self._file.name))
-        self._file.counts = self._lines.counts
-        self._file.problems = self._lines.problems + self._file.problems
-        self._report_unknown()
-        return self._file
+        counts = self._lines.counts
+        problems = [*self._lines.problems, *self._file.problems, *self._unknown(counts)]
+        return replace(self._file, counts=counts, problems=problems, rows=list(self._file.rows))
 
     def _take(self, record: Record) -> None:
         value = record.value
@@ -155,6 +183,8 @@ class _Loader:
                 self._hash_answer(row, message)
             if as_list(as_dict(message.get("context_management")).get("applied_edits")):
                 self._file.counters["server_context_edits"] = self._file.counters.get("server_context_edits", 0) + 1
+            if iterations_of(message.get("usage")) > 1:
+                self._file.counters["iterated_answers"] = self._file.counters.get("iterated_answers", 0) + 1
         known = self._by_uuid.get(row.uuid) if row.uuid else None
         if known is None:
             row.order = len(self._file.rows)
@@ -165,6 +195,7 @@ class _Loader:
             row.order, row.line = known, self._file.rows[known].line
             row.parent = row.parent if row.parent != row.uuid else self._file.rows[known].parent
             row.is_rewrite = self._file.rows[known].is_rewrite
+            self._file.rows[known].order = known  # requests may still name it
             self._file.rows[known] = row
             self._file.counters["rewritten_lines"] = self._file.counters.get("rewritten_lines", 0) + 1
 
@@ -252,10 +283,14 @@ class _Loader:
                 if call and text is not None:
                     file.replacements[call] = self._pool.put(text)
 
-    def _report_unknown(self) -> None:
-        for kind, count in self._file.counts.unknown_types.items():
+    def _unknown(self, counts: LineCounts) -> Iterator[ReadProblem]:
+        for kind, count in counts.unknown_types.items():
             message = f"{count} lines of the unknown type {kind!r}: kept in the tree, not interpreted"
-            self._file.problems.append(ReadProblem("unknown_type", message, "info", self._file.name, value=kind))
+            yield ReadProblem("unknown_type", message, "info", self._file.name, value=kind)
+
+
+def _uuid_of(value: Json) -> str | None:
+    return as_id(value.get("uuid"))
 
 
 def canonical(value: Any) -> bytes:

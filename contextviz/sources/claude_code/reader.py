@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from contextviz.events.session import SourceFile, Transcript
 from contextviz.sources.claude_code.assemble import Known, Parts, assemble
 from contextviz.sources.claude_code.detect import FORMAT, detect
 from contextviz.sources.claude_code.group import Group, groups
 from contextviz.sources.claude_code.load import Loaded, load
+from contextviz.sources.features import declared
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
 
 
@@ -16,6 +18,13 @@ class ClaudeCodeReader:
     """Reads Claude Code's session files with those of their sub-agents (formats.md B and I)."""
 
     name = "claude_code"
+    declares = {
+        FORMAT: declared(
+            "messages times title tool_pairs thinking images system_prompt tool_definitions injected calls cache_reads "
+            "cache_writes reasoning failed_calls requests compactions trigger summary branches forks subagents",
+            "rebuilt", cached="beside",
+        )
+    }  # fmt: skip
 
     def detect(self, probe: Probe) -> Detection | None:
         """See Reader.detect."""
@@ -25,6 +34,8 @@ class ClaudeCodeReader:
         """See Reader.read: forks and resumed copies are attributed to the file that was there first."""
         found = groups(files)
         known = Known(is_shared=len(found) > 1)
+        if known.is_shared:  # what other sessions hold decides what is counted in each: they are read whole
+            options = replace(options, memory=None)
         listed: set[str] = set()
         for group in found:
             for item in _read_group(group, known, options):

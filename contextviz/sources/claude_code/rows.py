@@ -39,8 +39,9 @@ class Compact:
 
 @dataclass(slots=True)
 class Row:
-    """A line that is a node of the tree. `message_index` is filled when messages are built; `is_rewrite` says
-    that its first block replaces the last one of the rows before it (a growing answer); `is_result` that it is a
+    """A line that is a node of the tree. `agent`, `order`, `is_sibling`, `is_replayed` and `message_index` are filled
+    when the session is put together (`take_apart` undoes that; `written_agent` is what the line says); `is_rewrite`
+    says that its first block replaces the last one of the rows before it (a growing answer); `is_result` that it is a
     user row that carries tool results."""
 
     uuid: str | None
@@ -79,6 +80,13 @@ class Row:
     is_result: bool = False
     system: TextRef | None = None
     tools: TextRef | None = None
+    written_agent: str | None = None
+
+    def take_apart(self) -> None:
+        """Forget what followed from the other rows, so that the session can be put together with more of them."""
+        self.agent = self.written_agent
+        self.is_sibling = self.is_replayed = False
+        self.message_index = None
 
     @property
     def is_synthetic(self) -> bool:
@@ -102,6 +110,7 @@ def row_of(value: Json, line: int, file: str, pool: TextPool) -> Row:
     kind = same(as_text(value.get("type"))) or ""
     written = value.get("timestamp")
     at = instant(written)
+    agent = same(as_id(value.get("agentId")))
     row = Row(
         uuid=same(as_id(value.get("uuid"))),
         parent=same(as_id(value.get("parentUuid"))),
@@ -109,7 +118,8 @@ def row_of(value: Json, line: int, file: str, pool: TextPool) -> Row:
         line=line,
         file=file,
         at=at,
-        agent=same(as_id(value.get("agentId"))),
+        agent=agent,
+        written_agent=agent,
         is_sidechain=value.get("isSidechain") is True,
         logical_parent=as_id(value.get("logicalParentUuid")),
         has_bad_time=written is not None and at is None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from contextviz.events.usage import TokenUsage, sum_usage
-from contextviz.sources.values import as_dict, as_int
+from contextviz.sources.values import as_dict, as_int, as_list
 
 FIELDS = (
     "input_tokens",
@@ -34,6 +34,12 @@ def usage_of(value: Any) -> TokenUsage | None:
         cache_write_5m_tokens=as_int(split.get("ephemeral_5m_input_tokens")),
         cache_write_1h_tokens=as_int(split.get("ephemeral_1h_input_tokens")),
     )
+
+
+def iterations_of(value: Any) -> int:
+    """How many times the model was asked for one answer: its usage is then their sum (formats document, B.4)."""
+    rounds = as_list(as_dict(value).get("iterations"))
+    return sum(as_dict(one).get("type") == "message" for one in rounds)
 
 
 def greatest(first: TokenUsage | None, second: TokenUsage | None) -> TokenUsage | None:

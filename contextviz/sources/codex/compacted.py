@@ -37,7 +37,7 @@ class Compactions:
         self.task_has_prompt = False
         self._transcript = transcript
         self._history = history
-        self._pool = pool
+        self.pool = pool
         self._name = name
         self._by_id: dict[str, _Known] = {}
         self._by_key: dict[Key, _Known] = {}
@@ -102,7 +102,7 @@ class Compactions:
         else:
             row.problem = BY_RULE
             entries = self._by_rule(message, row)
-        row.summary = self._pool.put(message) if message else None
+        row.summary = self.pool.put(message) if message else None
         if row.summary is None and row.summary_note is None:
             row.summary_note = "no summary is written in the rollout"
         row.context_items = [entry.name for entry in entries]
@@ -144,7 +144,7 @@ class Compactions:
             return len(calls) - 1
         # Before ids were written: the summary ends with what the last call answered.
         blocks = self._transcript.messages[self._last_answer[-1]].blocks
-        answer = self._pool.get(blocks[-1].text) if blocks else ""
+        answer = self.pool.get(blocks[-1].text) if blocks else ""
         message = as_text(payload.get("message")) or ""
         return len(calls) - 1 if answer and message.endswith(answer) else None
 
@@ -158,7 +158,7 @@ class Compactions:
     def _written(self, items: list[Any], message: str, row: Compaction, *, is_replay: bool) -> list[Entry]:
         entries: list[Entry] = []
         for position, payload in enumerate(as_list(items)):
-            item = read_item(as_dict(payload), self._pool)
+            item = read_item(as_dict(payload), self.pool)
             if item is None:
                 continue
             entry, is_kept = self._entry(item, message, row, position, is_replay=is_replay)
@@ -195,7 +195,7 @@ class Compactions:
             return self._summary_of[key]
         if any(block.kind == "summary" for block in item.blocks):
             return row.id
-        if item.role == "user" and message and any(self._pool.get(block.text) == message for block in item.blocks):
+        if item.role == "user" and message and any(self.pool.get(block.text) == message for block in item.blocks):
             return row.id
         return None
 
@@ -224,7 +224,7 @@ class Compactions:
         row.kept = [entry.id for entry in kept]
         entries.extend(kept)
         if message:
-            text = Block("summary", self._pool.put(message))
+            text = Block("summary", self.pool.put(message))
             item = Item(None, "message", "user", "user", (text,))
             entries.append(self._summary_entry(item, row, row.id or "", len(entries)))
         return entries
@@ -244,10 +244,10 @@ class Compactions:
         cut = []
         for position in kept[0].positions:
             item = table.items[position]
-            text = self._pool.get(item.text).encode("utf-8")[: left * BYTES_PER_TOKEN].decode("utf-8", errors="ignore")
+            text = self.pool.get(item.text).encode("utf-8")[: left * BYTES_PER_TOKEN].decode("utf-8", errors="ignore")
             left = max(0, left - -(-len(text) // BYTES_PER_TOKEN))
             reason = f"cut by compaction {row.number}"
-            made = replace(item, text=self._pool.put(text), state="truncated", basis="derived", reason=reason)
+            made = replace(item, text=self.pool.put(text), state="truncated", basis="derived", reason=reason)
             cut.append(table.intern(made))
         return [replace(kept[0], positions=tuple(cut)), *kept[1:]]
 

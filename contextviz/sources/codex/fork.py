@@ -48,11 +48,13 @@ class ReplayCut:
     """Says for each line after a fork's own session_meta whether it still repeats the parent.
 
     With the parent at hand (`parent`) lines are compared; a fork may leave events out, never conversation.
-    Without it, the replay is what comes in one burst before the first turn newer than the fork itself.
+    Without it, the replay is what is stamped before the fork was made (`started`), and what comes in one burst before
+    the first turn newer than the fork itself.
     """
 
     own_id: str
     is_fork: bool
+    started: datetime | None = None
     parent: list[Print] | None = None
     lines: int = 0
     first_own_line: int | None = None
@@ -77,6 +79,8 @@ class ReplayCut:
             return True
         if not self.is_fork or self._is_own_turn(line):
             return False
+        if self.started is not None and at is not None and at < self.started:
+            return True
         if self.parent is not None:
             if self._matches(line):
                 return True

@@ -13,12 +13,14 @@ MAX_ORDER_PROBLEMS = 50
 
 
 class Notes:
-    """Reads the times of a rollout's lines and adds what is wrong with them to the transcript."""
+    """Reads the times of a rollout's lines and adds what is wrong with them to the transcript. `now` is the clock;
+    where `has_future` another clock would read them otherwise."""
 
     def __init__(self, transcript: Transcript, name: str, now: datetime):
         self._transcript = transcript
         self._name = name
-        self._now = now
+        self.now = now
+        self.has_future = False
         self._latest: datetime | None = None
         self._out_of_order = 0
 
@@ -38,7 +40,9 @@ class Notes:
 
     def is_future(self, at: datetime) -> bool:
         """Whether `at` lies too far ahead to be believed."""
-        return is_suspicious(at, now=self._now)
+        is_future = is_suspicious(at, now=self.now)
+        self.has_future = self.has_future or is_future
+        return is_future
 
     def in_order(self, at: datetime | None, number: int, entry: str) -> None:
         """Tell where an item is stamped earlier than one before it; the order of the file is kept."""

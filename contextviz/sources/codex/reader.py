@@ -16,6 +16,7 @@ from contextviz.sources.codex import records as kinds
 from contextviz.sources.codex.fork import Print, prints_of, relations
 from contextviz.sources.codex.records import FORMAT, Line, line_of, thread_id
 from contextviz.sources.codex.thread import Thread
+from contextviz.sources.features import declared
 from contextviz.sources.lines import JsonLines
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.sqlite import UnreadableStore, open_store
@@ -23,6 +24,7 @@ from contextviz.sources.values import as_id, as_int
 
 _ROLLOUT_NAME = re.compile(r"rollout-.*?([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
 _COMPARE_BYTES = 1024 * 1024
+ALONE_WITH = frozenset({"session", "index", "ignored"})
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -45,6 +47,7 @@ class _Shared:
 
     by_id: dict[str, _Rollout]
     claims: dict[str, int]
+    is_alone: bool = False
     counted: set[str] = field(default_factory=set)
     prints: dict[str, list[Print]] = field(default_factory=dict)
 
@@ -53,6 +56,13 @@ class CodexReader:
     """The reader of OpenAI Codex CLI rollouts: bare, wrapped and 2026 (formats.md C and I)."""
 
     name = "codex"
+    declares = {
+        FORMAT: declared(
+            "messages times tool_pairs thinking images system_prompt injected calls cache_reads cache_writes reasoning "
+            "failed_calls window tool_definitions compactions summary branches forks subagents",
+            "title rebuilt trigger", cached="inside",
+        )
+    }  # fmt: skip
 
     def detect(self, probe: Probe) -> Detection | None:
         """See Reader.detect; by shape, the file name is never asked."""
@@ -71,7 +81,8 @@ class CodexReader:
         kept, copies = _without_copies(rollouts)
         for copy, original in copies:
             yield from _copy(copy, original)
-        shared = _Shared({rollout.id: rollout for rollout in kept}, claims)
+        is_alone = len(rollouts) == 1 and all(one.detection.role in ALONE_WITH for one in files)
+        shared = _Shared({rollout.id: rollout for rollout in kept}, claims, is_alone)
         # Parents before their forks, so that the earliest file owns a call.
         for rollout in sorted(kept, key=lambda one: (one.started or _NEVER, one.name)):
             yield from _read(rollout, shared, options)
@@ -79,8 +90,13 @@ class CodexReader:
 
 def _read(rollout: _Rollout, shared: _Shared, options: ReadOptions) -> Iterator[ReadItem]:
     probe = rollout.found.probe
-    thread = Thread(rollout.name, options, rollout.id, counted=shared.counted)
-    lines = JsonLines(probe.path, rollout.name, id_of=thread_id)
+    # What other rollouts hold decides what is counted here, so only one that is read alone is read on from its end.
+    memory = options.memory if shared.is_alone else None
+    kept = memory.take(CodexReader.name, probe) if memory is not None else None
+    lines, thread = _begun(rollout, shared, options) if kept is None else kept
+    if kept is not None:
+        thread.go_on(options)
+        lines.go_on(probe.path, probe.size)
     parent = _parent_prints(rollout, shared)
     try:
         for record in lines:
@@ -90,8 +106,11 @@ def _read(rollout: _Rollout, shared: _Shared, options: ReadOptions) -> Iterator[
             if unknown is not None:
                 lines.mark_unknown(record, unknown)
     except OSError as error:
+        lines.can_go_on = False
         text = f"{rollout.name} could not be read to its end: {error.strerror}; what came before is shown"
         yield ReadProblem("unreadable_file", text, "error", rollout.name)
+    if memory is not None and lines.can_go_on and not thread.notes.has_future:
+        memory.keep(CodexReader.name, probe, lines.offset, (lines, thread))
     transcript = thread.finish()
     transcript.lines = lines.counts
     transcript.entries = lines.counts.read + lines.counts.unknown + sum(map(len, lines.counts.recovered.values()))
@@ -102,6 +121,12 @@ def _read(rollout: _Rollout, shared: _Shared, options: ReadOptions) -> Iterator[
         transcript.session.hints["total_tokens"] = claim
     yield SourceFile(rollout.name, FORMAT, "session", True, None, probe.size, transcript.session.id)
     yield transcript
+
+
+def _begun(rollout: _Rollout, shared: _Shared, options: ReadOptions) -> tuple[JsonLines, Thread]:
+    probe = rollout.found.probe
+    lines = JsonLines(probe.path, rollout.name, id_of=thread_id, size=probe.size)
+    return lines, Thread(rollout.name, options, rollout.id, counted=shared.counted)
 
 
 def _unknown_lines(problems: list[ReadProblem], lines: JsonLines) -> None:

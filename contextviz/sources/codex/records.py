@@ -71,7 +71,7 @@ def thread_id(value: dict[str, Any]) -> str | None:
 
 
 def detect(probe: Probe) -> Detection | None:
-    """What `probe` is to Codex: a rollout, an index beside rollouts, its configuration, or nothing of Codex's."""
+    """What `probe` is to Codex: a rollout, an index beside rollouts, or nothing of Codex's."""
     if probe.tables is not None:
         return _detect_store(probe)
     if _is_rollout(probe.records):
@@ -81,8 +81,6 @@ def detect(probe: Probe) -> Detection | None:
         return Detection(FORMAT, "index", "the list of prompts typed into Codex; the rollouts hold the sessions")
     if first.keys() >= {"id", "thread_name", "updated_at"} and "type" not in first:
         return Detection(FORMAT, "index", "names of Codex threads; the rollouts hold the sessions")
-    if probe.basename == "config.toml" and b"model_provider" in probe.head:
-        return Detection(FORMAT, "ignored", "Codex's configuration, not a transcript")
     return None
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -20,9 +22,10 @@ from contextviz.sources.codex.notes import Notes
 from contextviz.sources.codex.records import FORMAT, Line
 from contextviz.sources.codex.window import Entry, History, context_items
 from contextviz.sources.source import ReadOptions
-from contextviz.sources.values import as_dict, as_id, as_int, as_text
+from contextviz.sources.values import as_dict, as_id, as_int, as_list, as_text
 
 TITLE_CHARS = 120
+MOST_TOOLS = 1000
 _CWD = re.compile(r"<cwd>([^<]{1,4096})</cwd>")
 
 
@@ -42,6 +45,8 @@ class Thread:
         self.has_meta = False
         self._pending: dict[str, list[int]] = {}
         self._instructions: str | None = None
+        self._base: list[ContextItem] = []
+        self._tools: list[ContextItem] = []
         self._unknown_items: Counter[str] = Counter()
 
     def feed(self, number: int, line: Line) -> str | None:
@@ -66,8 +71,27 @@ class Thread:
             return line.kind
         return None
 
+    def go_on(self, options: ReadOptions) -> None:
+        """Take more lines after `finish`, in another reading."""
+        self.options = options
+        self.notes.now = options.now
+        self.compactions.pool = options.pool
+
     def finish(self) -> Transcript:
-        """The transcript with what only the end of the file tells."""
+        """The transcript with what only the end of the file tells; feeding more lines does not change it."""
+        known = len(self.transcript.problems)
+        self._end()
+        whole = self.transcript
+        found = replace(
+            whole, session=replace(whole.session, hints=dict(whole.session.hints)), files=list(whole.files),
+            messages=list(whole.messages),
+            calls=list(whole.calls), pairs=list(whole.pairs), orphan_results=list(whole.orphan_results),
+            compactions=list(whole.compactions), log=whole.log.copy(), problems=list(whole.problems),
+        )  # fmt: skip
+        del whole.problems[known:]
+        return found
+
+    def _end(self) -> None:
         transcript, session, meter = self.transcript, self.session, self.calls.meter
         transcript.context_at_end = self.history.names()
         session.model, session.window = self.calls.model, self.calls.window
@@ -87,7 +111,6 @@ class Thread:
         for kind, count in self._unknown_items.items():
             text = f"{count} item(s) of type {kind} are kept as lines but not understood, so no window shows them"
             self.notes.problem("unknown_type", text, "info", value=kind)
-        return transcript
 
     def _meta(self, payload: dict[str, Any], at: datetime | None) -> None:
         self.has_meta = True
@@ -97,8 +120,8 @@ class Thread:
         session.cwd = as_text(payload.get("cwd"))
         session.format_version = as_text(payload.get("cli_version"))
         session.agent = _agent_name(payload)
-        self.cut = ReplayCut(session.id, session.forked_from is not None)
         started = instant(payload.get("timestamp")) or at
+        self.cut = ReplayCut(session.id, session.forked_from is not None, instant(payload.get("timestamp")))
         if started is not None and not self.notes.is_future(started):
             session.started_at = started
         base = payload.get("base_instructions")
@@ -110,6 +133,25 @@ class Thread:
             self._instructions = as_text(payload.get("instructions"))
             if self._instructions:
                 self._set_base(self._instructions, is_developer=False)
+        self._set_tools(payload.get("dynamic_tools"))
+
+    def _set_tools(self, written: Any) -> None:
+        """The tools that whoever started the thread gave it; Codex's own are not written (formats document, C.3)."""
+        tools = as_list(as_dict(written).get("tools")) if isinstance(written, dict) else as_list(written)
+        self._tools = [
+            ContextItem(
+                role="system",
+                kind="tools",
+                text=self.options.pool.put(json.dumps(tool, ensure_ascii=False)),
+                state="injected",
+                reason="a dynamic tool of the session",
+                tool_name=as_text(tool.get("name")),
+            )
+            for tool in tools[:MOST_TOOLS]
+            if isinstance(tool, dict)
+        ]
+        if self._tools:
+            self.history.set_base([*self._base, *self._tools])
 
     def _set_base(self, text: str, *, is_developer: bool) -> None:
         item = ContextItem(
@@ -119,7 +161,8 @@ class Thread:
             state="injected",
             reason="base instructions of the session",
         )
-        self.history.set_base([item])
+        self._base = [item]
+        self.history.set_base([*self._base, *self._tools])
 
     def _turn(self, payload: dict[str, Any]) -> None:
         self.calls.model = as_text(payload.get("model")) or self.calls.model
@@ -195,7 +238,8 @@ class Thread:
             self.session.cwd = found.group(1) if found else None
         if self._instructions and self._instructions.strip() in text:
             # Early versions wrote the user's own instructions here, and sent them as this message.
-            self.history.set_base([])
+            self._base = []
+            self.history.set_base(self._tools)
             self._instructions = None
 
     def _event(self, number: int, payload: dict[str, Any], at: datetime | None, *, is_replay: bool) -> None:

@@ -18,7 +18,7 @@ _TRIGGER = re.compile(r"triggered by:\s*(.+)$", re.IGNORECASE)
 _ACTIVE = re.compile(r"^\s*-\s+Active contexts at compaction:\s*(.*)$", re.IGNORECASE)
 _AGENT = re.compile(r"^\s*-\s+(ctx-[\w-]+-a\d+):\s*(.*)$")
 _BULLET = re.compile(r"^\s*-\s+(.*)$")
-_MINUTES = re.compile(r"^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?$")
+_MINUTES = re.compile(r"^(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9}(?:\.\d{1,9})?)s)?$")
 
 
 @dataclass(slots=True)

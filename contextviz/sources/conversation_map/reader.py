@@ -15,16 +15,18 @@ from contextviz.sources.conversation_map.contextlog import read_log
 from contextviz.sources.conversation_map.document import MapReading, read_map
 from contextviz.sources.conversation_map.merge import merge_log
 from contextviz.sources.conversation_map.repair import read_document
+from contextviz.sources.features import declared
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
 
 FORMAT = "conversation-map"
 MAX_MAP_BYTES = 64 * 1024 * 1024
 MAX_NOTE_BYTES = 4 * 1024 * 1024
 MAP, LOG, THREAD, STATUS, STATE = "map", "log", "thread", "status", "state"
-_TOPIC_FILE = re.compile(r"(?:^|/)contexts/([^/]+)/(THREAD|STATUS)\.md$")
+_TOPIC_FILE = re.compile(r"(?:^|/)contexts/([^/]+)/(THREAD|THREAD_ARCHIVE|STATUS)\.md$")
 _LOG_FILE = re.compile(r"(?:^|/)CONTEXT_LOG(?:_ARCHIVE)?\.md$")
 _LOG_MARK = re.compile(rb"\[(?:CONTEXT:|COMPACTION\])|^# Context Log", re.MULTILINE)
-_ACTIVE = re.compile(r"^Active context:\s*(\S+)", re.MULTILINE)
+_ACTIVE = re.compile(r"^[\s*_#-]{0,8}Active context:[\s*_`]{0,8}([\w.-]{1,200})", re.MULTILINE | re.IGNORECASE)
+_UPDATED = re.compile(r"^[\s*_#-]{0,8}Last updated:[\s*_`]{0,8}([\d :TZ.+-]{8,40})", re.MULTILINE | re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -48,6 +50,7 @@ class ConversationMapReader:
     """The reader of the context-memory skill's files (formats.md E.4, engines.md 6)."""
 
     name = "conversation_map"
+    declares = {FORMAT: declared("topics", "title", cached="unwritten")}
 
     def detect(self, probe: Probe) -> Detection | None:
         """See Reader.detect. A map is known by its keys; the notes beside it by their place and their words."""
@@ -113,17 +116,21 @@ def _document(probe: Probe, reading: MapReading) -> dict[str, Any] | None:
 
 
 def _transcript(folder: _Folder, document: Mapping[str, Any], reading: MapReading, options: ReadOptions) -> Transcript:
+    threads: dict[str, list[tuple[bool, str]]] = {}
     for slug, kind, probe in folder.notes:
         topic = reading.topics.get(slug)
         if topic is None:
             text = f"the folder contexts/{slug} is of a topic that the map does not declare"
             reading.problem("undeclared_topic", text, "info", entry=slug, file=probe.name)
             topic = reading.topic(slug)
-        ref = options.pool.put(_text(probe))
-        if kind == THREAD:
-            topic.thread = ref
+        if kind == STATUS:
+            topic.status_note = options.pool.put(_text(probe))
         else:
-            topic.status_note = ref
+            threads.setdefault(slug, []).append((probe.basename != "THREAD.md", _text(probe)))
+    for slug, parts in threads.items():
+        # The archive holds what was moved out of the thread, so it stands behind it.
+        text = "\n\n".join(part for _, part in sorted(parts, key=lambda part: part[0]))
+        reading.topics[slug].thread = options.pool.put(text)
     if folder.notes:
         _missing_notes(reading)
     version = document.get("version")
@@ -136,9 +143,7 @@ def _transcript(folder: _Folder, document: Mapping[str, Any], reading: MapReadin
     times = [event.at for event in reading.events if event.at is not None and event.at <= options.now]
     session.started_at, session.ended_at = min(times, default=None), max(times, default=None)
     if folder.state is not None:
-        active = _ACTIVE.search(_text(folder.state))
-        if active is not None:
-            session.hints["active_context"] = active.group(1)
+        _read_state(_text(folder.state), folder.state, session, reading)
     if reading.hidden:
         text = f"{reading.hidden} more findings of this map are not listed"
         reading.problems.append(ReadProblem("more_findings", text, "info", reading.file, value=reading.hidden))
@@ -150,6 +155,22 @@ def _transcript(folder: _Folder, document: Mapping[str, Any], reading: MapReadin
         topic_events=in_order(reading.events),
         problems=reading.problems,
     )
+
+
+def _read_state(text: str, probe: Probe, session: Session, reading: MapReading) -> None:
+    """What the agent wrote down before a compaction (engines.md 6.2): a hint, never truth."""
+    active, updated = _ACTIVE.search(text), _UPDATED.search(text)
+    if updated is not None:
+        session.hints["state_updated"] = updated.group(1).strip()
+    if active is None:
+        said = f"{probe.name} names no active context"
+        reading.problem("missing_key", said, "info", file=probe.name)
+        return
+    slug = active.group(1)
+    session.hints["active_context"] = slug
+    if slug not in reading.topics:
+        said = f"{probe.name} names the active context {slug[:80]}, which the map does not declare"
+        reading.problem("undeclared_topic", said, "info", entry=slug, file=probe.name)
 
 
 def in_order(events: list[TopicEvent]) -> list[TopicEvent]:
@@ -208,7 +229,7 @@ def _folders(files: Sequence[Found]) -> list[_Folder]:
         elif part == STATE:
             folder.state = probe
         elif topic is not None:
-            folder.notes.append((topic.group(1), THREAD if topic.group(2) == "THREAD" else STATUS, probe))
+            folder.notes.append((topic.group(1), STATUS if topic.group(2) == "STATUS" else THREAD, probe))
     return list(folders.values())
 
 

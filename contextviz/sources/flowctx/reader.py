@@ -1,4 +1,5 @@
-"""Reads flowctx's store: its summary graphs by session, and its originals with the scratchpads as one record."""
+"""Reads flowctx's files: the summary graphs of its store by session, its originals with the scratchpads as one record,
+and what it writes beside the store."""
 
 from __future__ import annotations
 
@@ -8,12 +9,16 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from contextviz.events.engine_event import EngineEvent, Scalar
 from contextviz.events.message import Block
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import Session, SourceFile, Transcript
 from contextviz.events.text import HANDLE_LENGTH
 from contextviz.events.times import instant
+from contextviz.sources.features import declared
 from contextviz.sources.flowctx.nodes import ENGINE, NodeReading, read_nodes
+from contextviz.sources.flowctx.side import FORMAT as DUMP_FORMAT
+from contextviz.sources.flowctx.side import is_continuity, is_dump, read_continuity, read_dump
 from contextviz.sources.plain.draft import Draft
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.sqlite import UnreadableStore, open_store
@@ -28,20 +33,31 @@ Row = tuple[str, str, str, int | None, int | None]
 
 
 class FlowctxReader:
-    """Reader of flowctx.sqlite."""
+    """Reader of flowctx.sqlite, flowctx-sessions.jsonl and dumps of summary requests."""
 
     name = "flowctx"
+    declares = {
+        FORMAT: declared("messages times graph engine_events", "title", cached="unwritten"),
+        DUMP_FORMAT: declared("messages times calls cache_reads requests subagents", "title", cached="either"),
+    }
 
     def detect(self, probe: Probe) -> Detection | None:
-        """See Reader.detect. By its one table with its columns."""
-        columns = (probe.tables or {}).get(TABLE, frozenset())
-        return Detection(FORMAT, "store") if columns >= COLUMNS else None
+        """See Reader.detect. A store by its one table with its columns; see flowctx.side for the files beside it."""
+        if probe.tables is not None:
+            return Detection(FORMAT, "store") if probe.tables.get(TABLE, frozenset()) >= COLUMNS else None
+        if is_continuity(probe):
+            return Detection(FORMAT, "trace")
+        return Detection(DUMP_FORMAT, "session") if is_dump(probe) else None
 
     def read(self, files: Sequence[Found], options: ReadOptions) -> Iterator[ReadItem]:
         """See Reader.read. A store that cannot be opened is a problem, not an exception."""
         taken: dict[str, int] = {}
         for found in files:
             probe = found.probe
+            if probe.tables is None:
+                is_trace = found.detection.role == "trace"
+                yield from read_continuity(found, options) if is_trace else read_dump(found, options)
+                continue
             try:
                 with open_store(probe.path, frozenset({TABLE})) as connection:
                     yield from _read(connection, found, options, taken)
@@ -58,8 +74,10 @@ def _read(
     has_any = sum(counts.values()) > 0
     reason = None if has_any else "nothing in it"
     made: list[Transcript] = []
+    notes = {row[1]: _note(row, probe.name) for row in _rows(connection, SCRATCHPAD)}
     for row in _rows(connection, NODES):
         made.append(_session(row, probe.name, options, taken))
+        made[-1].engine_events.extend(note for note in (notes.pop(row[1], None),) if note is not None)
         if len(made) > 1:
             yield made.pop(0)
     originals = _originals(connection, counts, probe, options, taken)
@@ -71,6 +89,7 @@ def _read(
     yield from made
     if originals is not None:
         yield originals
+    yield from (_noted(key, note, probe.name, taken) for key, note in notes.items())
 
 
 def _counts(connection: sqlite3.Connection) -> dict[str, int]:
@@ -89,9 +108,7 @@ def _session(row: Row, file: str, options: ReadOptions, taken: dict[str, int]) -
     """One session's summary graph; its messages are in the host's transcript."""
     _, key, value, _, updated = row
     reading: NodeReading = read_nodes(key, value, file, options.pool)
-    taken[key] = taken.get(key, 0) + 1
-    name = key if taken[key] == 1 else f"{key}-{taken[key]}"
-    session = Session(name or "unnamed", FORMAT)
+    session = Session(_free(key, taken), FORMAT)
     times = [node.created_at for node in reading.store.nodes if node.created_at is not None]
     session.started_at = min(times, default=None)
     session.ended_at = max([*times, *([at] if (at := instant(updated)) is not None else [])], default=None)
@@ -100,6 +117,28 @@ def _session(row: Row, file: str, options: ReadOptions, taken: dict[str, int]) -
         session, [file], entries=len(reading.store.nodes), store=reading.store, problems=reading.problems,
         context_at_end=[f"summary {item.id}" for item in reading.store.context],
     )  # fmt: skip
+
+
+def _free(name: str, taken: dict[str, int]) -> str:
+    """`name`, numbered where it was used before."""
+    taken[name] = taken.get(name, 0) + 1
+    return (name if taken[name] == 1 else f"{name}-{taken[name]}") or "unnamed"
+
+
+def _note(row: Row, file: str) -> EngineEvent:
+    """A session's scratchpad as it is now: what stands in the system prompt of each of its calls (engines.md 3.6)."""
+    _, key, value, _, updated = row
+    data: dict[str, Scalar] = {
+        "origin": "working", "position": "system-section", "key": key[:200], "chars": len(value), "text": value[:300],
+    }  # fmt: skip
+    return EngineEvent("recall.injected", ENGINE, instant(updated), file, None, "disk", "exact", data)
+
+
+def _noted(key: str, note: EngineEvent, file: str, taken: dict[str, int]) -> Transcript:
+    """A session of which the store has a scratchpad and no summary."""
+    session = Session(_free(key, taken), FORMAT, title=f"flowctx scratchpad of {key[:40]}")
+    session.started_at = session.ended_at = note.at
+    return Transcript(session, [file], entries=1, engine_events=[note])
 
 
 def _originals(
@@ -151,5 +190,4 @@ def _name(connection: sqlite3.Connection, probe: Probe, taken: dict[str, int]) -
     first = next(iter(connection.execute(query)), None)
     seed = probe.basename if first is None else str(first[0])
     name = f"{ENGINE}-" + hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:16]
-    taken[name] = taken.get(name, 0) + 1
-    return name if taken[name] == 1 else f"{name}-{taken[name]}"
+    return _free(name, taken)

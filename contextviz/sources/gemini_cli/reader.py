@@ -11,6 +11,7 @@ from contextviz.events.message import Block, Message, Role
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import Session, SourceFile, SubAgent, Transcript
 from contextviz.events.usage import TokenUsage
+from contextviz.sources.features import declared
 from contextviz.sources.gemini_cli.record import Chat, Cut, Kept, read_document, read_lines
 from contextviz.sources.plain.content import blocks_of, tool_call, tool_results
 from contextviz.sources.plain.draft import Draft
@@ -38,6 +39,12 @@ class GeminiCliReader:
     """Reader of `chats/session-*.json` and `.jsonl`."""
 
     name = "gemini_cli"
+    declares = {
+        FORMAT: declared(
+            "messages times title tool_pairs thinking images calls cache_reads reasoning branches subagents",
+            "rebuilt compactions", cached="inside",
+        )
+    }  # fmt: skip
 
     def detect(self, probe: Probe) -> Detection | None:
         """See Reader.detect. A session's header with its project, alone or with the messages in it."""

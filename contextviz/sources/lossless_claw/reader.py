@@ -7,13 +7,16 @@ from datetime import datetime
 from typing import Any
 
 from contextviz.events.compaction import SummaryStore
+from contextviz.events.engine_event import in_time_order
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import Session, SourceFile, Transcript
 from contextviz.events.times import instant, is_suspicious
+from contextviz.sources.features import declared
 from contextviz.sources.lossless_claw.folds import compactions, folds_of
 from contextviz.sources.lossless_claw.messages import MessageReader, compaction_facts, paired
 from contextviz.sources.lossless_claw.rows import TABLES, Row, StoreRows
 from contextviz.sources.lossless_claw.store import read_store, store_message
+from contextviz.sources.lossless_claw.told import told
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.sqlite import UnreadableStore, open_store
 from contextviz.sources.values import as_id, as_text
@@ -33,6 +36,12 @@ class LosslessClawReader:
     """lossless-claw's store, first generation to 1.0 (formats.md E.1, engines.md 7)."""
 
     name = "lossless_claw"
+    declares = {
+        FORMAT: declared(
+            "messages times title tool_pairs thinking images compactions summary graph engine_events",
+            cached="unwritten",
+        )
+    }
     format = FORMAT
 
     def detect(self, probe: Probe) -> Detection | None:
@@ -100,6 +109,7 @@ def _transcript(
         compaction.message_index = by_entry.get(fold.message)
         if not is_right and store.context and compaction.problem is None:
             compaction.problem = "the window after it is rebuilt; the last one rebuilt is not the stored context"
+    transcript.engine_events = in_time_order(told(rows, number, file))
     transcript.context_at_end = [f"summary {i.id}" if i.kind == "summary" else i.id for i in store.context]
     transcript.pairs, transcript.orphan_results = paired(transcript.messages)
     _times(transcript, options.now)

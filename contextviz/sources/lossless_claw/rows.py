@@ -97,6 +97,17 @@ class StoreRows:
         wanted = ("batch_id", "canonical_summary_id", "status", "ready_at", "promoted_at")
         return self._rows("pending_summary_nodes", wanted, "conversation_id=?", (conversation,), "rowid")
 
+    def large_files(self, conversation: int) -> Iterator[Row]:
+        """Payloads that the engine keeps apart, in the order they came."""
+        wanted = ("file_id", "file_name", "mime_type", "byte_size", "line_count", "storage_uri", "exploration_summary",
+                  "created_at")  # fmt: skip
+        return self._rows("large_files", wanted, "conversation_id=?", (conversation,), "rowid")
+
+    def focus_briefs(self, conversation: int) -> Iterator[Row]:
+        """What was written for the model on a question, in the order it came."""
+        wanted = ("brief_id", "prompt", "status", "token_count", "error", "created_at")
+        return self._rows("focus_briefs", wanted, "conversation_id=?", (conversation,), "rowid")
+
     def state(self, table: str, conversation: int) -> Row:
         """The one row a bookkeeping table has for a conversation, or nothing."""
         wanted = tuple(sorted(self._columns[table]))

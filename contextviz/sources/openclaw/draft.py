@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from contextviz.events.call import ModelCall, Purpose
 from contextviz.events.message import Block, Message, Role
@@ -17,6 +17,7 @@ from contextviz.sources.openclaw import content
 from contextviz.sources.openclaw.nodes import Node, Tree
 from contextviz.sources.openclaw.prompt import patch_of
 from contextviz.sources.openclaw.usage import is_failed, is_internal, usage_of
+from contextviz.sources.openclaw.window import Recorded
 from contextviz.sources.values import as_dict, as_float, as_id, as_int, as_text, same
 
 Json = dict[str, Any]
@@ -29,11 +30,25 @@ SENT_ROLES = frozenset({"user", "toolResult", "custom", "hookMessage", "branchSu
 _ROLES: dict[str, Role] = {"assistant": "assistant", "toolResult": "tool", "system": "system"}
 
 
+class Listener(Protocol):
+    """Who is told what a transcript holds while it is read."""
+
+    def message(self, entry: str, message: Json, said_at: datetime | None) -> None:
+        """A message as it is written; `said_at` dates a user's text, where the client does that."""
+        ...
+
+    def summary(self, entry: str, record: Json, at: datetime | None) -> None:
+        """A compaction's record."""
+        ...
+
+
 @dataclass(slots=True)
 class Draft:
     """A transcript while it is read. `seen` are the entries of its family (the session it was forked from, other
     files of the same id) that were counted already: their calls and compactions are not counted again. An entry
-    is known by its id and its written time, since ids are short; `keys` are this file's own, where `keeps_keys`."""
+    is known by its id and its written time, since ids are short; `keys` are this file's own, where `keeps_keys`.
+    `windowless` are calls (by index) whose window no entry tells. `listener` is told its messages and
+    compactions, where a log of its requests wants to know them."""
 
     name: str
     format: str
@@ -55,12 +70,26 @@ class Draft:
     entry_order: list[str | None] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
     keeps_keys: bool = False
+    windowless: set[int] = field(default_factory=set)
+    recorded: Recorded | None = None
+    listener: Listener | None = None
     _noted: set[str] = field(default_factory=set)
+    _problems_of_lines: int = 0
 
     @property
     def version(self) -> int:
         """The transcript's version; 1 where the header names none (formats.md A.2)."""
         return as_int(self.header.get("version")) or 1
+
+    def end(self) -> None:
+        """All lines are in: what is added to the problems from here on follows from the whole."""
+        self._problems_of_lines = len(self.problems)
+
+    def go_on(self, pool: TextPool) -> None:
+        """Take more records after `finish`: what followed from the whole is forgotten."""
+        self.pool = pool
+        del self.problems[self._problems_of_lines :]
+        self.tree.unsettle()
 
     def add(self, record: Json, line: int | None) -> bool:
         """Take one record; False where its type is not known (it stays in the tree all the same)."""
@@ -172,6 +201,8 @@ class Draft:
         role = same(as_text(message.get("role"))) or "unknown"
         index = len(self.messages)
         node.role, node.message, node.said_at = role, index, instant(message.get("timestamp"))
+        if self.listener is not None:
+            self.listener.message(node.id, message, (node.said_at or node.at) if self.version >= 4 else None)
         if role == "assistant":
             self._answer(node, message)
         elif role == "system":
@@ -230,8 +261,18 @@ class Draft:
             self.note("no_usage", "answers without usage (all zero or absent) are not counted as calls",
                       node.line, node.id, None)  # fmt: skip
         elif not node.is_copied:
+            self._context_said(node, message, usage)
             self._call(node, usage, "turn", message)
             self.model = as_id(message.get("model")) or self.model
+
+    def _context_said(self, node: Node, message: Json, usage: TokenUsage) -> None:
+        """Where the client measured the context itself and it is not the prompt that was billed (formats document,
+        A.4), both numbers are told; the billed one stays the call's prompt."""
+        said = as_dict(as_dict(message.get("usage")).get("contextUsage"))
+        measured = as_int(said.get("promptTokens")) if said.get("state") == "available" else None
+        if measured is not None and measured != usage.prompt_tokens:
+            text = f"the client says the context held {measured} tokens, the usage {usage.prompt_tokens}"
+            self.note("context_usage", text, node.line, node.id, measured, once=False)
 
     def _call(self, node: Node, usage: TokenUsage, purpose: Purpose, said: Json, *, has_window: bool = True) -> None:
         call = ModelCall(
@@ -240,7 +281,9 @@ class Draft:
             message_index=node.message if has_window else None, entry=node.id, line=node.line,
             on_active_path=has_window,
         )  # fmt: skip
-        if has_window and purpose == "turn":
+        if not has_window:
+            self.windowless.add(call.index)
+        elif purpose == "turn":
             node.call = call.index
         self.calls.append(call)
 
@@ -255,6 +298,8 @@ class Draft:
             "reason": as_id(record.get("reason")),
         }
         if node.kind == "compaction":
+            if self.listener is not None:
+                self.listener.summary(node.id, record, node.at)
             self._summary(node, record, "summary")
             checkpoint = as_dict(record.get("systemMessage"))
             node.prompt = patch_of(checkpoint, self.pool, is_whole=True) if checkpoint else None

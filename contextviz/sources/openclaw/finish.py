@@ -7,20 +7,22 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from contextviz.events.compaction import Compaction
+from contextviz.events.evidence import HIDDEN_NOTE
 from contextviz.events.problem import ReadProblem, Severity
 from contextviz.events.session import Session, Transcript, TreeFacts
-from contextviz.events.snapshot import SnapshotBasis
+from contextviz.events.snapshot import SnapshotBasis, SnapshotLog
 from contextviz.events.times import instant, is_suspicious
 from contextviz.sources.openclaw.draft import Draft
 from contextviz.sources.openclaw.index import Claim
 from contextviz.sources.openclaw.kinds import PI, SQLITE, Generation
 from contextviz.sources.openclaw.nodes import Node, Walker, kept_from
 from contextviz.sources.openclaw.pairing import Pairing, paired
-from contextviz.sources.openclaw.window import Client, Selection, Windows, context_of, listed, select
+from contextviz.sources.openclaw.traces.joining import joined, leftovers
+from contextviz.sources.openclaw.traces.values import SessionTrace
+from contextviz.sources.openclaw.window import Client, Recorded, Selection, Windows, context_of, listed, select
 from contextviz.sources.source import ReadOptions
 from contextviz.sources.values import as_id
 
-HIDDEN_NOTE = "the system prompt and the tool definitions are not in the transcript"
 UNSEEN_NOTE = "the message that started this run is not in the transcript (a sub-agent's result arriving)"
 ENGINE_NOTE = "a context engine compacts outside the transcript: what was sent is in its own store"
 
@@ -37,26 +39,37 @@ class Identity:
     forked_from: str | None = None
 
 
-def finish(draft: Draft, identity: Identity, options: ReadOptions) -> Transcript:
-    """Turn a draft into a Transcript (formats.md A.6)."""
+def finish(draft: Draft, identity: Identity, options: ReadOptions, trace: SessionTrace | None = None) -> Transcript:
+    """Turn a draft into a Transcript (formats.md A.6), with what the client's logs say of its calls."""
     draft.tree.settle()
     path = draft.tree.path(draft.tree.leaf)
     on_path = {node.position for node in path}
     pairing = paired(draft.tree, draft.messages)
     transcript = Transcript(
         session=_session(draft, identity, options), files=[draft.name], lines=draft.counts, entries=draft.entries,
-        messages=draft.messages, calls=draft.calls, failed_calls=draft.failed, pairs=pairing.pairs,
+        messages=list(draft.messages), calls=list(draft.calls), failed_calls=draft.failed, pairs=pairing.pairs,
         orphan_results=pairing.orphans, tree=_facts(draft, path, on_path), problems=draft.problems,
         entry_times={node.id: node.at for node in draft.tree.nodes},
     )  # fmt: skip
     _mark_path(draft, on_path)
     _compactions(draft, transcript, pairing, on_path, identity.claim)
-    _snapshots(draft, transcript, pairing, identity, options)
+    if options.with_snapshots or trace is not None:
+        _snapshots(draft, transcript, pairing, identity, options)
     transcript.log.table.settle()
     transcript.context_at_end = context_of(select(path, draft.tree, pairing.calls))
-    transcript.problems += pairing.problems + _tree_problems(draft) + _time_problems(draft, path, options.now)
+    transcript.problems = [
+        *draft.problems, *pairing.problems, *_tree_problems(draft), *_time_problems(draft, path, options.now)
+    ]  # fmt: skip
     _check_claim(draft, transcript, path, identity.claim)
+    if trace is not None:
+        _trace(draft, transcript, trace)
     return transcript
+
+
+def _trace(draft: Draft, transcript: Transcript, trace: SessionTrace) -> None:
+    transcript.traced = joined(draft, trace)
+    transcript.problems += leftovers(trace, transcript.traced)
+    transcript.files += [name for name in trace.files if name not in transcript.files]
 
 
 def _session(draft: Draft, identity: Identity, options: ReadOptions) -> Session:
@@ -100,7 +113,7 @@ def _mark_path(draft: Draft, on_path: set[int]) -> None:
         message.on_active_path = draft.tree.by_id[message.id or ""] in on_path
     for call in draft.calls:
         position = draft.tree.by_id[call.entry or ""]
-        call.on_active_path = call.on_active_path and position in on_path
+        call.on_active_path = call.index not in draft.windowless and position in on_path
 
 
 def _compactions(
@@ -168,27 +181,37 @@ def _after_calls(draft: Draft, transcript: Transcript, on_path: set[int]) -> Non
 def _snapshots(
     draft: Draft, transcript: Transcript, pairing: Pairing, identity: Identity, options: ReadOptions
 ) -> None:
-    if not options.with_snapshots:
-        return
     numbers: dict[int, int] = {}
     for node in draft.tree.nodes:
         if node.kind == "compaction":
             numbers[node.position] = len(numbers) + 1
-    windows = Windows(
-        draft.tree, draft.messages, transcript.log.table, options.pool, _client(draft, identity), pairing.calls, numbers
-    )
     is_outside = identity.generation.state == "active" and _has_engine(draft, identity.claim)
     basis: SnapshotBasis = "partial" if is_outside else "rules"
     hidden = None if any(node.prompt is not None for node in draft.tree.nodes) else HIDDEN_NOTE
     note = ENGINE_NOTE if is_outside else hidden
-    for node in draft.tree.nodes:
+    recorded = _recorded(draft, (_client(draft, identity), basis, note, draft.format), options)
+    recorded.windows.calls, recorded.windows.numbers = pairing.calls, numbers
+    for node in draft.tree.nodes[recorded.nodes :]:
         if node.call is None:
             continue
-        keep, tail = windows.at(node.parent)
+        keep, tail = recorded.windows.at(node.parent)
         if draft.format != PI and basis == "rules" and _starts_unseen(draft, node):
-            transcript.log.add_from(node.call, keep, tail, basis="partial", note=UNSEEN_NOTE)
+            recorded.log.add_from(node.call, keep, tail, basis="partial", note=UNSEEN_NOTE)
         else:
-            transcript.log.add_from(node.call, keep, tail, basis=basis, note=note)
+            recorded.log.add_from(node.call, keep, tail, basis=basis, note=note)
+    recorded.nodes = len(draft.tree.nodes)
+    # What is handed out may be changed (an engine's artefacts, a store); what is gone on from may not.
+    draft.recorded = None if options.memory is None else recorded
+    transcript.log = recorded.log if options.memory is None else recorded.log.copy()
+
+
+def _recorded(draft: Draft, key: tuple[Client, SnapshotBasis, str | None, str], options: ReadOptions) -> Recorded:
+    known = draft.recorded
+    if known is not None and known.key == key and not draft.tree.has_late_parents:
+        known.windows.pool = options.pool
+        return known
+    log = SnapshotLog()
+    return Recorded(key, Windows(draft.tree, draft.messages, log.table, options.pool, key[0], {}), log)
 
 
 def _starts_unseen(draft: Draft, node: Node) -> bool:

@@ -62,6 +62,7 @@ def claim_of(key: str, entry: Mapping[str, Any]) -> Claim | None:
     if cost is not None:
         hints["estimated_cost_usd"] = str(cost)
     hints["session_key"] = key
+    hints.update(_report(as_dict(entry.get("systemPromptReport"))))
     return Claim(
         session_id=session_id,
         key=key,
@@ -72,6 +73,21 @@ def claim_of(key: str, entry: Mapping[str, Any]) -> Claim | None:
         parent_key=as_id(entry.get("spawnedBy")) or as_id(entry.get("parentSessionKey")),
         checkpoints=_checkpoints(entry),
     )
+
+
+def _report(report: Mapping[str, Any]) -> dict[str, int | str | None]:
+    """What the client says of the last run's system prompt and tools, whose texts are nowhere: sizes in characters."""
+    prompt, tools = as_dict(report.get("systemPrompt")), as_dict(report.get("tools"))
+    found = {
+        "system_prompt_chars": as_int(prompt.get("chars")),
+        "project_context_chars": as_int(prompt.get("projectContextChars")),
+        "skills_prompt_chars": as_int(as_dict(report.get("skills")).get("promptChars")),
+        "tool_list_chars": as_int(tools.get("listChars")),
+        "tool_schema_chars": as_int(tools.get("schemaChars")),
+        "tools": len(as_list(tools.get("entries"))) or None,
+        "workspace_files": len(as_list(report.get("injectedWorkspaceFiles"))) or None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _title(entry: Mapping[str, Any], key: str) -> str | None:

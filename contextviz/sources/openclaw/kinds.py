@@ -14,11 +14,20 @@ import zstandard
 from contextviz.events.session import GenerationState
 from contextviz.events.times import instant
 from contextviz.sources.lines import parse_object
+from contextviz.sources.openclaw.traces.cache_trace import is_cache_trace
+from contextviz.sources.openclaw.traces.trajectory import is_trajectory
 from contextviz.sources.source import Detection, Probe
 from contextviz.sources.values import as_text
 
 OPENCLAW, PI, SQLITE = "openclaw", "pi", "openclaw-sqlite"
+# What all three write (sources.features).
+WRITTEN = (
+    "messages times title tool_pairs thinking images calls cache_reads cache_writes reasoning cost failed_calls "
+    "compactions summary branches forks"
+)
 ROLES = frozenset({"user", "assistant", "toolResult", "system", "bashExecution", "custom", "hookMessage"})
+CACHE_TRACE = "the client's log of its requests: it checks the windows of its sessions"
+TRAJECTORY = "same messages as the transcript: it checks the windows of its session"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 PEEK_BYTES, PEEK_RECORDS = 256 * 1024, 50
 STORE_COLUMNS = frozenset({"session_id", "seq", "event_json"})
@@ -92,11 +101,14 @@ def packed_records(head: bytes) -> tuple[dict[str, Any], ...]:
 
 
 def _trace(probe: Probe) -> Detection | None:
-    schemas = [record.get("traceSchema") for record in probe.records[:3]]
-    if any(isinstance(schema, str) and schema.startswith("openclaw-trajectory") for schema in schemas):
-        return Detection(OPENCLAW, "trace", "same messages as the transcript")
-    if probe.basename.endswith((".trajectory.jsonl", ".trajectory-path.json")):
-        return Detection(OPENCLAW, "trace", "same messages as the transcript")
+    if any(is_cache_trace(record) for record in probe.records[:3]):
+        return Detection(OPENCLAW, "trace", CACHE_TRACE)
+    if any(is_trajectory(record) for record in probe.records[:3]):
+        return Detection(OPENCLAW, "trace", TRAJECTORY)
+    if probe.basename.endswith(".trajectory-path.json"):
+        return Detection(OPENCLAW, "trace", "says where a trajectory lies")
+    if probe.basename.endswith(".trajectory.jsonl"):
+        return Detection(OPENCLAW, "trace", TRAJECTORY)
     folder = probe.name.rsplit("/", 2)[-2] if "/" in probe.name else ""
     if folder.startswith("openclaw-trajectory-") and probe.document is not None:
         return Detection(OPENCLAW, "trace", "part of an exported trajectory; same messages as the transcript")

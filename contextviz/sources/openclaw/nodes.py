@@ -65,6 +65,7 @@ class Tree:
     dangling: list[tuple[int, str]] = field(default_factory=list)
     _aliases: dict[str, int | None] = field(default_factory=dict)
     _waiting: list[tuple[int, str]] = field(default_factory=list)
+    _dangling_before: int = 0
 
     def add(self, node: Node, parent_id: str | None, *, has_parent: bool, is_side: bool = False) -> None:
         """Place an entry. `has_parent` says whether it has a parent field at all (version 1 has none)."""
@@ -102,13 +103,24 @@ class Tree:
 
     def settle(self) -> None:
         """Resolve parents that stand later in the file than their children, and list those that never come."""
+        self._dangling_before = len(self.dangling)
         for position, parent_id in self._waiting:
             parent = self.by_id.get(parent_id)
             if parent is None or any(node.position == position for node in self.path(parent)):
                 self.dangling.append((position, parent_id))
             else:
                 self.nodes[position].parent = parent
-        self._waiting.clear()
+
+    @property
+    def has_late_parents(self) -> bool:
+        """Whether an entry named a parent that was not in the file yet."""
+        return bool(self._waiting)
+
+    def unsettle(self) -> None:
+        """Take back what `settle` resolved: more entries come, which may be the parents."""
+        del self.dangling[self._dangling_before :]
+        for position, _ in self._waiting:
+            self.nodes[position].parent = None
 
     def path(self, position: int | None) -> list[Node]:
         """From the root to `position` (cycles are refused in `settle`, so this ends)."""

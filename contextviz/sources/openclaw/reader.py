@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import orjson
@@ -13,6 +13,7 @@ import zstandard
 
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import SourceFile, Transcript
+from contextviz.sources.features import declared
 from contextviz.sources.lines import Json, JsonLines
 from contextviz.sources.openclaw import kinds
 from contextviz.sources.openclaw.draft import Draft
@@ -21,12 +22,17 @@ from contextviz.sources.openclaw.index import Claim, Claims, claims_of
 from contextviz.sources.openclaw.kinds import SQLITE, Generation
 from contextviz.sources.openclaw.planning import Plan, planned, shared
 from contextviz.sources.openclaw.store import TABLES, Kept, Shelf
+from contextviz.sources.openclaw.traces.cache_trace import is_cache_trace, read_cache_trace
+from contextviz.sources.openclaw.traces.fingerprints import Imprints
+from contextviz.sources.openclaw.traces.trajectory import is_event, read_trajectory
+from contextviz.sources.openclaw.traces.values import SessionTrace, Traces
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.sqlite import UnreadableStore, open_store
 from contextviz.sources.values import as_id, as_text
 
 MAX_UNPACKED_BYTES = 4 * 1024 * 1024 * 1024
 COPY = "the same entries as another file of this session"
+ALONE_WITH = frozenset({"session", "index", "ignored"})
 
 
 @dataclass(slots=True)
@@ -39,6 +45,17 @@ class Reading:
     families: dict[str, set[str]] = field(default_factory=dict)
     shared: set[str] = field(default_factory=set)
     sessions: frozenset[str] = frozenset()
+    is_alone: bool = False
+    traces: Traces = field(default_factory=Traces)
+    traced: set[str] = field(default_factory=set)
+
+    def trace_of(self, *sessions: str) -> SessionTrace | None:
+        """What the logs say of the session of one of these ids."""
+        found = next((session for session in sessions if session in self.traces.by_session), None)
+        if found is None:
+            return None
+        self.traced.add(found)
+        return self.traces.by_session[found]
 
     def seen(self, family: str) -> frozenset[str]:
         """The entries of a family that were counted already."""
@@ -58,6 +75,11 @@ class OpenClawReader:
     """Reads OpenClaw and pi transcripts, OpenClaw's index and its SQLite store."""
 
     name = "openclaw"
+    declares = {
+        kinds.OPENCLAW: declared(f"{kinds.WRITTEN} injected window trigger subagents", "rebuilt", cached="beside"),
+        kinds.PI: declared(f"{kinds.WRITTEN} system_prompt tool_definitions", "rebuilt injected", cached="beside"),
+        SQLITE: declared(f"{kinds.WRITTEN} window trigger subagents", "rebuilt injected", cached="beside"),
+    }
 
     def detect(self, probe: Probe) -> Detection | None:
         """See Reader.detect; rules: formats.md A.1 and 0.2."""
@@ -68,17 +90,21 @@ class OpenClawReader:
         reading = Reading(options, frozenset(one.probe.basename for one in files))
         plans = planned([one for one in files if one.detection.role in ("session", "archive")])
         reading.shared = shared(plans)
+        reading.is_alone = len(plans) == 1 and all(one.detection.role in ALONE_WITH for one in files)
         reading.sessions = frozenset(plan.session_id for plan in plans) | frozenset(plan.family for plan in plans)
         for one in files:
             if one.detection.role == "index":
                 yield from _read_index(one, reading)
-            elif one.detection.role in ("ignored", "trace", "duplicate"):
+            elif one.detection.role == "trace":
+                yield from _read_trace(one, reading)
+            elif one.detection.role in ("ignored", "duplicate"):
                 yield _source(one, is_counted=False, reason=one.detection.reason)
         for one in files:
             if one.detection.role == "store":
                 yield from _read_store(one, reading)
         for plan in plans:
             yield from _read_file(plan, reading)
+        yield from _traces_alone(reading)
 
 
 def _source(found: Found, *, is_counted: bool, reason: str | None, session: str | None = None) -> SourceFile:
@@ -103,12 +129,38 @@ def _read_index(found: Found, reading: Reading) -> Iterator[ReadItem]:
         reading.claims.add(claim)
 
 
+def _read_trace(found: Found, reading: Reading) -> Iterator[ReadItem]:
+    """Take in a log of requests; it is listed with the sessions that it speaks of, and counts nothing."""
+    probe = found.probe
+    try:
+        if any(is_cache_trace(record) for record in probe.records[:3]):
+            yield from read_cache_trace(found, reading.traces)
+        elif any(is_event(record) for record in probe.records[:3]):
+            yield from read_trajectory(found, reading.traces)
+    except OSError as error:
+        yield ReadProblem("unreadable_file", f"{probe.name} cannot be read: {error}", "error", probe.name)
+    named = [name for name, one in reading.traces.by_session.items() if probe.name in one.files]
+    source = _source(
+        found, is_counted=False, reason=found.detection.reason, session=named[0] if len(named) == 1 else None
+    )
+    yield replace(source, sessions=tuple(named))
+
+
+def _traces_alone(reading: Reading) -> Iterator[ReadItem]:
+    for name, trace in reading.traces.by_session.items():
+        if name not in reading.traced and trace.files:
+            said = (
+                f"{trace.files[0]} is a log of the requests of session {name}, which is not among these files; it"
+                " checks that session's windows when it comes together with its files, or after them"
+            )
+            yield ReadProblem("trace_alone", said, "info", trace.files[0], None, None, name)
+
+
 def _read_file(plan: Plan, reading: Reading) -> Iterator[ReadItem]:
     found = plan.found
     try:
         with _plain(found.probe) as path:
-            lines = JsonLines(path, found.probe.name, id_of=_entry_id)
-            draft = _read_lines(lines, plan, reading)
+            draft = _read_lines(path, plan, reading)
     except (OSError, zstandard.ZstdError) as error:
         yield _source(found, is_counted=False, reason=f"it cannot be read: {error}")
         yield ReadProblem("unreadable_file", f"{found.probe.name} cannot be read: {error}", "error", found.probe.name)
@@ -124,16 +176,39 @@ def _read_file(plan: Plan, reading: Reading) -> Iterator[ReadItem]:
     yield transcript
 
 
-def _read_lines(lines: JsonLines, plan: Plan, reading: Reading) -> Draft:
-    seen = reading.seen(plan.family) | reading.seen(plan.session_id)
-    draft = Draft(lines.name, plan.found.detection.format, reading.options.pool, seen, lines.counts, lines.problems)
-    draft.keeps_keys = reading.may_share(plan.family, plan.session_id)
+def _read_lines(path: Path, plan: Plan, reading: Reading) -> Draft:
+    probe = plan.found.probe
+    # What other files hold decides what is counted here, so only a session read alone is read on from its end.
+    memory = reading.options.memory if reading.is_alone and path == probe.path else None
+    kept = memory.take(OpenClawReader.name, probe) if memory is not None else None
+    lines, draft = _begun(path, plan, reading) if kept is None else kept
+    if kept is not None:
+        draft.format = plan.found.detection.format  # more of the first records may tell more of who wrote them
+        draft.go_on(reading.options.pool)
+        lines.go_on(path, probe.size)
     for record in lines:
         if not draft.add(record.value, record.line):
             lines.mark_unknown(record, as_text(record.value.get("type")) or "(none)")
+    draft.end()
+    if memory is not None and lines.can_go_on:
+        memory.keep(OpenClawReader.name, probe, lines.offset, (lines, draft))
     reading.remember(plan.family, draft)
     reading.remember(plan.session_id, draft)
     return draft
+
+
+def _begun(path: Path, plan: Plan, reading: Reading) -> tuple[JsonLines, Draft]:
+    probe = plan.found.probe
+    lines = JsonLines(path, probe.name, id_of=_entry_id, size=probe.size if path == probe.path else None)
+    seen = reading.seen(plan.family) | reading.seen(plan.session_id)
+    draft = Draft(lines.name, plan.found.detection.format, reading.options.pool, seen, lines.counts, lines.problems)
+    draft.keeps_keys = reading.may_share(plan.family, plan.session_id)
+    draft.listener = _listener(reading.trace_of(plan.session_id))
+    return lines, draft
+
+
+def _listener(trace: SessionTrace | None) -> Imprints | None:
+    return None if trace is None else trace.listen()
 
 
 def _finished(draft: Draft, plan: Plan, session_id: str, reading: Reading) -> Transcript:
@@ -146,7 +221,7 @@ def _finished(draft: Draft, plan: Plan, session_id: str, reading: Reading) -> Tr
         parent=reading.claims.parent_of(claim),
         forked_from=plan.forked_from or (claim.forked_from if claim else None),
     )
-    return finish(draft, identity, reading.options)
+    return finish(draft, identity, reading.options, reading.trace_of(session_id, plan.session_id))
 
 
 def _entry_id(record: Json) -> str | None:
@@ -195,6 +270,9 @@ def _stored(shelf: Shelf, session: str, found: Found, reading: Reading) -> Trans
     source = claim.forked_from if claim else None
     seen = reading.seen(session) | (reading.seen(source) if source else frozenset())
     draft = Draft(shelf.name, SQLITE, reading.options.pool, seen, keeps_keys=reading.may_share(session))
+    shelf.trace(reading.traces, session)
+    trace = reading.trace_of(session)
+    draft.listener = _listener(trace)
     shelf.fill(draft, session)
     reading.remember(session, draft)
     identity = Identity(
@@ -205,7 +283,7 @@ def _stored(shelf: Shelf, session: str, found: Found, reading: Reading) -> Trans
         parent=shelf.parent_of(session),
         forked_from=source,
     )
-    return finish(draft, identity, reading.options)
+    return finish(draft, identity, reading.options, trace)
 
 
 def _read_kept(kept: Kept, shelf: Shelf, ids: set[str], found: Found, reading: Reading) -> Iterator[ReadItem]:
@@ -224,12 +302,14 @@ def _read_kept(kept: Kept, shelf: Shelf, ids: set[str], found: Found, reading: R
             lines.name, SQLITE, reading.options.pool, reading.seen(kept.session_id), lines.counts, lines.problems
         )
         draft.keeps_keys = reading.may_share(kept.session_id)
+        trace = reading.trace_of(kept.session_id)
+        draft.listener = _listener(trace)
         for record in lines:
             if not draft.add(record.value, record.line):
                 lines.mark_unknown(record, as_text(record.value.get("type")) or "(none)")
     reading.remember(kept.session_id, draft)
     claim: Claim | None = shelf.claims.by_session.get(kept.session_id)
-    yield finish(draft, _kept_identity(kept, shelf, claim), reading.options)
+    yield finish(draft, _kept_identity(kept, shelf, claim), reading.options, trace)
 
 
 def _kept_identity(kept: Kept, shelf: Shelf, claim: Claim | None) -> Identity:

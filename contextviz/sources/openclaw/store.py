@@ -18,13 +18,17 @@ from contextviz.events.times import instant
 from contextviz.sources.lines import parse_object
 from contextviz.sources.openclaw.draft import Draft
 from contextviz.sources.openclaw.index import Claim, Claims, claim_of
+from contextviz.sources.openclaw.traces.trajectory import USED, USED_WITHIN, take_event
+from contextviz.sources.openclaw.traces.values import Traces
 from contextviz.sources.sqlite import columns_of
 from contextviz.sources.values import as_id, as_int, as_text
 
 TABLES = frozenset({
     "transcript_events", "session_windows", "session_nodes", "sessions", "schema_meta",
-    "session_transcript_archives", "session_transcript_cold_archives",
+    "session_transcript_archives", "session_transcript_cold_archives", "trajectory_runtime_events",
 })  # fmt: skip
+# Why a window of a session began, where it begins with a copy of the entries of the one before.
+COPYING = frozenset({"fork", "rewind"})
 MAX_EVENT_BYTES = 64 * 1024 * 1024
 MAX_ARCHIVE_BYTES = 256 * 1024 * 1024
 
@@ -96,6 +100,10 @@ class Shelf:
                 continue
             if key is not None and session not in self.claims.by_session:
                 self.claims.by_session[session] = Claim(session, key, {"session_key": key})
+            if {"reason", "previous_session_id"} <= columns and row["reason"] in COPYING:
+                claim = self.claims.by_session.get(session)
+                if claim is not None and claim.forked_from is None:
+                    claim.forked_from = as_id(row["previous_session_id"])
             for name in ("spawned_by", "parent_session_key"):
                 parent = as_id(row[name]) if name in columns else None
                 if parent is not None:
@@ -160,6 +168,20 @@ class Shelf:
         else:
             kind = as_text(value.get("type")) or "(none)"
             draft.counts.unknown_types[kind] = draft.counts.unknown_types.get(kind, 0) + 1
+
+    def trace(self, traces: Traces, session: str) -> None:
+        """Take the session's trajectory into `traces`: the rows that say what a run was given."""
+        columns = columns_of(self.connection, "trajectory_runtime_events")
+        if not {"session_id", "seq", "event_json"} <= columns:
+            return
+        query = "SELECT seq, event_json FROM trajectory_runtime_events WHERE session_id = ? ORDER BY seq"
+        for row in self.connection.execute(query, (session,)):
+            text = as_text(row["event_json"])
+            if text is None or USED.search(text[:USED_WITHIN]) is None:
+                continue
+            parsed = parse_object(text.encode("utf-8", errors="replace"))
+            if parsed is not None:
+                take_event(traces, parsed[0], self.name, as_int(row["seq"]))
 
     def archives(self) -> Iterator[Kept]:
         """Archived transcripts that the store holds or names, one at a time."""

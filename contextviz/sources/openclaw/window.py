@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from contextviz.events.message import Block, Kind, Message, Role
-from contextviz.events.snapshot import ContextItem, ItemTable
+from contextviz.events.snapshot import ContextItem, ItemTable, SnapshotLog
 from contextviz.events.text import TextPool
 from contextviz.sources.openclaw.nodes import Node, Tree, Walker, boundary_of, kept_from
 from contextviz.sources.openclaw.prompt import prompt_items
@@ -198,6 +198,17 @@ class Windows:
             )
             for block in blocks
         ]  # fmt: skip
+
+
+@dataclass(slots=True)
+class Recorded:
+    """The windows of a draft's first `nodes` entries, to be gone on from where they were recorded under the same
+    circumstances (`key`): what comes later in a transcript changes none of them, but for an entry's late parent."""
+
+    key: tuple[object, ...]
+    windows: Windows
+    log: SnapshotLog
+    nodes: int = 0
 
 
 def _rebuilds(node: Node) -> bool:

@@ -1,16 +1,24 @@
-"""Reads OpenCode's exports; a sub-agent's export is part of its parent's session where both are there."""
+"""Reads OpenCode's exports, its storage folder and its database; a sub-agent is part of its parent's session where both
+are there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from contextviz.events.session import Session, SourceFile, SubAgent
+from contextviz.events.problem import ReadProblem
+from contextviz.events.session import FileRole, Session, SourceFile, SubAgent
+from contextviz.sources.features import declared
 from contextviz.sources.opencode.session import SessionReader
+from contextviz.sources.opencode.stored import TABLES, Tree, document_of, is_database, kind_of, session_infos
 from contextviz.sources.plain.draft import Draft
 from contextviz.sources.plain.load import NotReadable, load, refused
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
+from contextviz.sources.sqlite import UnreadableStore, open_store
 from contextviz.sources.values import as_dict, as_id, as_list, as_text
 
 FORMAT = "opencode"
@@ -19,19 +27,18 @@ LOOKED_AT = 5
 
 @dataclass(slots=True)
 class _Export:
-    """An export with its file and the exports of its sub-agents, in the order they were named."""
+    """A session as it can be read, with the files it is in and its sub-agents, in the order they were named. `load`
+    gives its messages when they are wanted, since a database may hold thousands of sessions."""
 
-    found: Found
-    document: Mapping[str, Any]
+    files: list[Probe]
+    info: Mapping[str, Any]
     id: str
     parent: str | None
-    surrogates: int
+    size: int
+    load: Callable[[], list[Any]]
+    surrogates: int = 0
+    role: FileRole = "session"
     children: list[_Export] = field(default_factory=list)
-
-    @property
-    def messages(self) -> list[Any]:
-        """Its messages as written."""
-        return as_list(self.document.get("messages"))
 
     def family(self) -> Iterator[_Export]:
         """Its sub-agents and theirs."""
@@ -41,55 +48,131 @@ class _Export:
 
 
 class OpenCodeReader:
-    """Reader of `opencode export` files."""
+    """Reader of `opencode export` files, of the folder `storage` and of `opencode.db`."""
 
     name = "opencode"
+    declares = {
+        FORMAT: declared(
+            "messages times title tool_pairs thinking injected calls cache_reads cache_writes reasoning cost "
+            "failed_calls compactions trigger summary subagents",
+            "rebuilt", cached="beside",
+        )
+    }  # fmt: skip
 
     def detect(self, probe: Probe) -> Detection | None:
-        """See Reader.detect. An object of `info` and `messages`, each of which is `info` and `parts`."""
+        """See Reader.detect. An export is an object of `info` and `messages`, each of which is `info` and `parts`;
+        files of the storage name their session; a database has the three tables."""
+        if probe.tables is not None:
+            return Detection(FORMAT, "store") if is_database(probe.tables) else None
         document = probe.document
-        if document is None or not isinstance(document.get("info"), Mapping):
+        if document is None:
             return None
-        messages = document.get("messages")
-        if not isinstance(messages, list) or "trajectory_format" in document:
-            return None
-        info = document["info"]
-        if not messages:
-            is_ours = str(info.get("id", "")).startswith("ses_")
-        else:
-            is_ours = all(_is_message(one) for one in messages[:LOOKED_AT])
+        is_ours = _is_export(document) or kind_of(document) is not None
         return Detection(FORMAT, "session") if is_ours else None
 
     def read(self, files: Sequence[Found], options: ReadOptions) -> Iterator[ReadItem]:
-        """See Reader.read. Of two exports of one session the one with more messages counts."""
-        exports: dict[str, _Export] = {}
-        for found in files:
-            try:
-                value, surrogates = load(found.probe)
-            except NotReadable as why:
-                yield from refused(found, str(why))
-                continue
-            one = _export(found, as_dict(value), surrogates)
-            other = exports.get(one.id)
-            if other is not None:
-                short, one = (one, other) if len(other.messages) >= len(one.messages) else (other, one)
-                yield _duplicate(short)
-            exports[one.id] = one
-        placed = _placed(exports)
-        for one in exports.values():
-            if one.id not in placed:
-                yield from _read(one, options)
+        """See Reader.read. Of two records of one session the one with more messages counts."""
+        sessions: dict[str, _Export] = {}
+        with ExitStack() as open_stores:
+            for one in _exports(files, open_stores):
+                if not isinstance(one, _Export):
+                    yield one
+                    continue
+                other = sessions.get(one.id)
+                if other is not None:
+                    short, one = (one, other) if other.size >= one.size else (other, one)
+                    yield from _duplicate(short)
+                sessions[one.id] = one
+            placed = _placed(sessions)
+            told: set[str] = set()
+            for one in sessions.values():
+                if one.id not in placed:
+                    yield from _read(one, options, told)
+
+
+def _is_export(document: Mapping[str, Any]) -> bool:
+    info, messages = document.get("info"), document.get("messages")
+    if not isinstance(info, Mapping) or not isinstance(messages, list) or "trajectory_format" in document:
+        return False
+    if not messages:
+        return str(info.get("id", "")).startswith("ses_")
+    return all(_is_message(one) for one in messages[:LOOKED_AT])
+
+
+def _exports(files: Sequence[Found], open_stores: ExitStack) -> Iterator[_Export | ReadItem]:
+    """Every session of the files, from whichever of the three they are in."""
+    tree = Tree()
+    for found in files:
+        probe = found.probe
+        if probe.tables is not None:
+            yield from _of_database(probe, open_stores)
+            continue
+        try:
+            value, surrogates = load(probe)
+        except NotReadable as why:
+            yield from refused(found, str(why))
+            continue
+        document = as_dict(value)
+        kind = None if _is_export(document) else kind_of(document)
+        if kind is not None:
+            tree.add(kind, document, probe, surrogates)
+        else:
+            messages = as_list(document.get("messages"))
+            name = f"opencode-{probe.basename.rsplit('.', 1)[0]}"
+            yield _export(
+                [probe], as_dict(document.get("info")), name, len(messages), partial(list, messages), surrogates
+            )
+    for name in tree.sessions():
+        size = len(tree.messages.get(name, []))
+        load_it = partial(_messages_of, tree, name)
+        yield _export(
+            tree.files[name], tree.infos.get(name, {"id": name}), name, size, load_it, tree.surrogates.get(name, 0)
+        )
+    for probe in tree.files.get("", []):
+        yield SourceFile(probe.name, FORMAT, "ignored", False, "it names no session", probe.size)
+
+
+def _messages_of(tree: Tree, name: str) -> list[Any]:
+    return as_list(tree.document(name)["messages"])
+
+
+def _of_database(probe: Probe, open_stores: ExitStack) -> Iterator[_Export | ReadItem]:
+    try:
+        connection = open_stores.enter_context(open_store(probe.path, TABLES))
+        infos = session_infos(connection)
+        counts = dict(connection.execute("SELECT session_id, count(*) FROM message GROUP BY 1").fetchall())
+    except (UnreadableStore, sqlite3.Error) as error:
+        yield SourceFile(probe.name, FORMAT, "store", False, str(error), probe.size)
+        yield ReadProblem("unreadable_store", f"{probe.name}: {error}", "error", probe.name)
+        return
+    with_messages = [info for info in infos if counts.get(info["id"])]
+    only = with_messages[0]["id"] if len(with_messages) == 1 else None
+    reason = None if with_messages else "no messages in it"
+    yield SourceFile(probe.name, FORMAT, "store", bool(with_messages), reason, probe.size, only)
+    for info in with_messages:
+        load_it = partial(_rows_of, connection, info)
+        yield _export([probe], info, str(info["id"]), int(counts[info["id"]]), load_it, role="store")
+
+
+def _rows_of(connection: sqlite3.Connection, info: dict[str, Any]) -> list[Any]:
+    try:
+        return as_list(document_of(connection, info)["messages"])
+    except sqlite3.Error:
+        return []
+
+
+def _export(
+    files: list[Probe], info: Mapping[str, Any], name: str, size: int, load_it: Callable[[], list[Any]],
+    surrogates: int = 0, role: FileRole = "session",
+) -> _Export:  # fmt: skip
+    return _Export(
+        files, info, as_id(info.get("id")) or name, as_id(info.get("parentID")), size, load_it, surrogates, role
+    )
 
 
 def _is_message(value: Any) -> bool:
     info = as_dict(as_dict(value).get("info"))
     return info.get("role") in ("user", "assistant") and isinstance(as_dict(value).get("parts"), list)
-
-
-def _export(found: Found, document: Mapping[str, Any], surrogates: int) -> _Export:
-    info = as_dict(document.get("info"))
-    name = as_id(info.get("id")) or f"opencode-{found.probe.basename.rsplit('.', 1)[0]}"
-    return _Export(found, document, name, as_id(info.get("parentID")), surrogates)
 
 
 def _placed(exports: dict[str, _Export]) -> set[str]:
@@ -106,50 +189,59 @@ def _placed(exports: dict[str, _Export]) -> set[str]:
     return placed
 
 
-def _duplicate(one: _Export) -> SourceFile:
-    probe = one.found.probe
-    reason = "an older export of a session that is read from another file"
-    return SourceFile(probe.name, FORMAT, "duplicate", False, reason, probe.size, one.id)
+def _duplicate(one: _Export) -> Iterator[SourceFile]:
+    reason = "an older record of a session that is read from another file"
+    if one.role == "store":
+        return  # a database is listed once, whatever sessions of it count
+    for probe in one.files:
+        yield SourceFile(probe.name, FORMAT, "duplicate", False, reason, probe.size, one.id)
 
 
-def _read(one: _Export, options: ReadOptions) -> Iterator[ReadItem]:
-    info = as_dict(one.document.get("info"))
+def _read(one: _Export, options: ReadOptions, told: set[str]) -> Iterator[ReadItem]:
+    info = one.info
     session = Session(
         one.id, FORMAT, as_text(info.get("version")), title=as_text(info.get("title")),
         cwd=as_text(info.get("directory")), parent=one.parent,
     )  # fmt: skip
-    draft = Draft(session, one.found.probe.name, options)
+    draft = Draft(session, one.files[0].name, options)
     draft.time(as_dict(info.get("time")).get("created"), "the session")
     transcript = draft.transcript
-    reader = SessionReader(draft, None)
-    reader.read(one.messages, as_id(as_dict(info.get("revert")).get("messageID")))
-    reader.settle()
+    _messages(draft, one, None)
     for child in one.family():
         _subagent(draft, child)
     for part in [one, *one.family()]:
-        transcript.entries += len(part.messages)
-        transcript.lines.total += len(part.messages)
         if part.surrogates:
             transcript.lines.lone_surrogates += part.surrogates
             text = f"{part.surrogates} half emoji replaced by U+FFFD"
             draft.problem("lone_surrogate", text, "info", value=part.surrogates)
-        probe = part.found.probe
-        yield SourceFile(probe.name, FORMAT, "session", True, None, probe.size, one.id)
+        transcript.files.extend(probe.name for probe in part.files if probe.name not in transcript.files)
+        for probe in part.files if part.role == "session" else []:
+            if probe.name not in told:
+                told.add(probe.name)
+                yield SourceFile(probe.name, FORMAT, "session", True, None, probe.size, one.id)
     yield draft.finish()
 
 
-def _subagent(draft: Draft, child: _Export) -> None:
-    transcript, info = draft.transcript, as_dict(child.document.get("info"))
-    reader = SessionReader(draft, child.id)
-    reader.read(child.messages, as_id(as_dict(info.get("revert")).get("messageID")))
+def _messages(draft: Draft, one: _Export, agent: str | None) -> int:
+    """Read a session's messages into the draft; how many there are."""
+    messages = one.load()
+    reader = SessionReader(draft, agent)
+    reader.read(messages, as_id(as_dict(one.info.get("revert")).get("messageID")))
     reader.settle()
-    transcript.files.append(child.found.probe.name)
+    draft.transcript.entries += len(messages)
+    draft.transcript.lines.total += len(messages)
+    return len(messages)
+
+
+def _subagent(draft: Draft, child: _Export) -> None:
+    transcript = draft.transcript
+    count = _messages(draft, child, child.id)
     spawned = next(
         (message.id for message in transcript.messages if message.agent is None and _started(message, child.id, draft)),
         None,
     )
-    task = as_text(info.get("title"))
-    transcript.subagents.append(SubAgent(child.id, as_text(info.get("agent")), task, spawned, len(child.messages)))
+    task = as_text(child.info.get("title"))
+    transcript.subagents.append(SubAgent(child.id, as_text(child.info.get("agent")), task, spawned, count))
 
 
 def _started(message: Any, child: str, draft: Draft) -> bool:

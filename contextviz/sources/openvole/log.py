@@ -20,10 +20,13 @@ _TASK_END = re.compile(r"^Task (\S+) (completed|failed|cancelled)")
 _BUDGET = re.compile(r"^BUDGET (PRE-COMPACT|FINAL) — .*?total: (\d{1,12})/(\d{1,12})(?: \((\w+)\))?")
 _TRIGGER = re.compile(r"^Context (?:at (\d+)%|has (\d+) messages \(threshold: (\d+)\)).{0,10}running compact")
 _HOOK = re.compile(r'^Compact hook from "([^"]{1,200})" reduced messages from (\d{1,9}) to (\d{1,9})')
-_TRIM = re.compile(r"^Context over budget by (\d+) tokens . trimming")
+_TRIM = re.compile(r"^Context over budget by (\d{1,12}) tokens . trimming")
 _THINK = re.compile(r"think — model: (.{1,200}?), messages: (\d{1,9})")
 _TOOL = re.compile(r"^Tool call: ([^\s(]{1,200})\((.*)\)$", re.DOTALL)
-_COST = re.compile(r"^LLM cost: \$([\d.]{1,20}) \(in: (\d{1,12})\b.*?out: (\d{1,12})\b.*?\)(?: \[(.{1,200})\])?$")
+_COST = re.compile(
+    r"^LLM cost: \$([\d.]{1,20}) \(in: (\d{1,12})\b.{0,200}?out: (\d{1,12})\b.{0,200}?\)"
+    r"(?: \[(.{1,200})\])?$"
+)
 _NO_PRICE = re.compile(r"^No pricing for model ")
 _HEAD = re.compile(
     rb"^\d{4}-\d\d-\d\dT[\d:.]+Z \[(?:DEBUG|INFO|WARN|ERROR)\] \[(?:loop|task-queue|cost-tracker|paw-[\w-]+|openvole"
@@ -116,7 +119,14 @@ def _events(said: str, at: datetime | None, line: int, *, is_default_price: bool
         yield LogEvent("tool", at, line, text=found.group(2), name=found.group(1))
     elif (found := _COST.match(said)) is not None:
         # A cost by the client's default price for models it does not know is no cost anybody pays.
-        cost = None if is_default_price else float(found.group(1)) if found.group(1).count(".") < 2 else None
+        cost = None if is_default_price else _cost(found.group(1))
         yield LogEvent("call", at, line, (int(found.group(2)), int(found.group(3))), found.group(4), cost=cost)
     elif (found := _THINK.search(said)) is not None:
         yield LogEvent("think", at, line, (int(found.group(2)),), found.group(1))
+
+
+def _cost(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -11,6 +11,7 @@ from contextviz.events.message import Block, Message, Role
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import Session, SourceFile, Transcript
 from contextviz.events.times import instant
+from contextviz.sources.features import declared
 from contextviz.sources.openvole.compact import HISTORY_ENTRIES
 from contextviz.sources.openvole.lines import ROLE, TranscriptLines, is_entry, is_legacy
 from contextviz.sources.openvole.log import Task, VoleLog, is_log, read_log
@@ -39,6 +40,11 @@ class OpenVoleReader:
     """Reader of paw-session's folders and of vole.log."""
 
     name = "openvole"
+    declares = {
+        FORMAT: declared(
+            "messages times calls cost window engine_events", "rebuilt compactions trigger summary", cached="unwritten"
+        )
+    }
 
     def detect(self, probe: Probe) -> Detection | None:
         """See Reader.detect. Transcripts by the form of their lines, logs by theirs, meta.json by its keys."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from contextviz.events.compaction import Compaction, CompactionKind
+from contextviz.events.engine_event import EngineEvent, Scalar
 from contextviz.events.message import Message
 from contextviz.events.snapshot import ContextItem
 from contextviz.events.usage import TokenUsage
@@ -81,6 +82,7 @@ class TaskReplay:
         self._window = final.numbers[1]
         before = self._before.numbers[0] if self._before else None
         is_trigger = self._trigger is not None or bool(self._hooks)
+        self._told(final, before, is_trigger=is_trigger)
         first, last = (self._hooks[0], self._hooks[-1]) if self._hooks else (None, None)
         if is_trigger:
             if first is not None and last is not None and last.numbers[1] < first.numbers[0]:
@@ -95,6 +97,19 @@ class TaskReplay:
         self._before, self._trigger = None, None
         self._hooks.clear()
         self._trims.clear()
+
+    def _told(self, final: LogEvent, before: int | None, *, is_trigger: bool) -> None:
+        """The evaluation and the window after it, as events: those too after which nothing was compacted."""
+        events, window = self._draft.transcript.engine_events, final.numbers[1]
+        if self._before is not None:
+            trigger = {"share": "ratio", "messages": "message-count"}.get(self._trigger or "", "none")
+            data: dict[str, Scalar] = {"current": before, "budget": window, "should": is_trigger, "trigger": trigger}
+            at, line = self._before.at, self._before.line
+            events.append(EngineEvent("compaction.evaluated", "openvole", at, self._log, line, "log", "exact", data))
+        shown: dict[str, Scalar] = {"total": final.numbers[0], "budget": window, "overBudget": final.text == "OVER"}
+        events.append(
+            EngineEvent("context.assembled", "openvole", final.at, self._log, final.line, "log", "exact", shown)
+        )
 
     def _compacted(
         self, kind: CompactionKind, event: LogEvent, before: int | None, final: LogEvent, *, kept: int | None

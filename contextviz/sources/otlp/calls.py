@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from contextviz.events.usage import TokenUsage
 from contextviz.sources.otlp.envelope import Attributes, Event, Span
+from contextviz.sources.otlp.interest import gateway_of, talk_of
 from contextviz.sources.plain.usage import less
 from contextviz.sources.values import as_dict, as_float, as_id, as_int, as_text
 
@@ -18,6 +19,10 @@ OTHER_NAMES = frozenset(
 )
 DETAILS = "gen_ai.client.inference.operation.details"
 CODEX = "codex.sse_event"
+CODEX_SPAN = "handle_responses"
+CLAUDE = frozenset({"claude_code.api_request", "api_request"})
+RUN_USAGE = "openclaw.model.usage"
+TOLD_BY_LOGS = CLAUDE | {CODEX}
 MAX_ANCESTORS = 64
 Key = tuple[str, str]
 _INPUTS = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt",
@@ -31,7 +36,7 @@ _WRITES = ("gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creat
 _THINKS = ("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens",
            "llm.token_count.completion_details.reasoning")  # fmt: skip
 _MODELS = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "llm.request.model", "model")
-_TALKS = ("gen_ai.conversation.id", "conversation.id", "session.id", "gen_ai.session.id", "thread.id")
+Teller = Literal["genai", "openclaw", "codex", "claude"]
 
 
 @dataclass(slots=True)
@@ -48,6 +53,7 @@ class Call:
     agent: str | None = None
     is_error: bool = False
     has_usage: bool = True
+    teller: Teller = "genai"
 
 
 def first(attributes: Attributes, keys: Iterable[str]) -> Any:
@@ -82,6 +88,8 @@ def is_call(span: Span) -> bool:
     kind = as_text(span.attributes.get("openinference.span.kind"))
     if kind is not None:
         return kind.upper() == "LLM"
+    if span.name == CODEX_SPAN:
+        return usage_of(span.attributes) is not None
     has_model = first(span.attributes, _MODELS[:4]) is not None
     return has_model and (usage_of(span.attributes) is not None or "gen_ai.prompt.0.content" in span.attributes)
 
@@ -92,24 +100,34 @@ class CallFinder:
     def __init__(self, spans: Iterable[Span], logs: Iterable[Event]):
         self._spans = {(span.trace, span.id): span for span in spans}
         self._logs = list(logs)
+        self._talks: dict[str, str] | None = None
 
     def calls(self) -> list[Call]:
         """The calls in the order they began. A call told by a span and by a log record, or by a wrapper and what it
         wraps, is one."""
-        chosen = {key: span for key, span in self._spans.items() if is_call(span)}
+        chosen = {key: span for key, span in self._spans.items() if is_call(span) and span.name != RUN_USAGE}
         inner = self._innermost(chosen)
         by_span: dict[Key, list[Event]] = {}
         alone: list[Event] = []
         for event in self._logs:
             key = (event.trace or "", event.span or "")
-            if key in self._spans:
+            if key in self._spans and event.name not in TOLD_BY_LOGS:
                 by_span.setdefault(key, []).append(event)
-            elif event.name in (DETAILS, CODEX):
+            elif event.name == DETAILS or event.name in TOLD_BY_LOGS:
                 alone.append(event)
         found = [self._from_span(key, span, by_span.get(key, [])) for key, span in inner.items()]
-        codex = [event for events in by_span.values() for event in events if event.name == CODEX]
-        found.extend(call for event in [*alone, *codex] if (call := self._from_log(event)) is not None)
-        return _once(sorted(found, key=lambda call: (call.at is None, call.at.timestamp() if call.at else 0.0)))
+        told = [call for event in alone if (call := self._from_log(event)) is not None]
+        # Codex tells each call by a span and by a log record, and neither names the other.
+        by_logs = {call.conversation for call in told if call.teller == "codex"}
+        found = [call for call in found if call.teller != "codex" or call.conversation not in by_logs]
+        if not any(call.teller == "openclaw" for call in found):
+            found.extend(self.runs())
+        return _once(_sorted([*found, *told]))
+
+    def runs(self) -> list[Call]:
+        """OpenClaw's usage of whole runs: of each run the calls together."""
+        spans = [(key, span) for key, span in self._spans.items() if span.name == RUN_USAGE]
+        return _sorted([self._from_span(key, span, []) for key, span in spans])
 
     def _innermost(self, chosen: dict[Key, Span]) -> dict[Key, Span]:
         """Of spans that wrap each other the innermost with usage; without any usage the innermost."""
@@ -133,38 +151,89 @@ class CallFinder:
         return keys
 
     def _from_span(self, key: Key, span: Span, logs: list[Event]) -> Call:
-        above = [self._spans[one] for one in self._above(span)]
         attributes = dict(span.attributes)
         for event in [*span.events, *logs]:
             if event.name == DETAILS:
                 attributes = {**event.attributes, **as_dict(event.body), **attributes}
-        talk = next((name for one in [span, *above] if (name := as_id(first(one.attributes, _TALKS)))), None)
-        if talk is None:
-            talk = as_id(first(attributes, _TALKS)) or f"trace-{key[0]}"
+        above = [self._spans[one] for one in self._above(span)]
+        talk = self.conversation_of(span, talk_of(attributes))
         usage = usage_of(attributes)
         return Call(
             talk, usage, as_text(first(attributes, _MODELS)), as_id(attributes.get("gen_ai.response.id")), span.start,
             attributes, sorted([*span.events, *logs], key=lambda one: one.at.timestamp() if one.at else 0.0),
-            agent=_agent(above), is_error=span.is_error, has_usage=usage is not None,
+            agent=_agent(above), is_error=span.is_error, has_usage=usage is not None, teller=_teller(span),
         )  # fmt: skip
+
+    def conversation_of(self, span: Span, told: str | None = None) -> str:
+        """The conversation of a span: what it or a span around it names, else `told` by its log records, else what
+        any span of its trace names; OpenClaw's gateway and day; at last its trace."""
+        around = [span, *(self._spans[one] for one in self._above(span))]
+        talk = next((name for one in around if (name := talk_of(one.attributes))), None)
+        talk = talk or told or self._talk_of_trace(span.trace)
+        return talk or gateway_of(span.name, span.attributes, span.start) or f"trace-{span.trace}"
+
+    def _talk_of_trace(self, trace: str) -> str | None:
+        """The conversation that any span of a trace names, where its own ancestors are not here."""
+        if self._talks is None:
+            self._talks = {}
+            named = [(span.trace, span.attributes) for span in self._spans.values()]
+            named += [(event.trace or "", event.attributes) for event in self._logs]
+            for name, attributes in named:
+                talk = talk_of(attributes)
+                if talk is not None:
+                    self._talks.setdefault(name, talk)
+        return self._talks.get(trace)
 
     def _from_log(self, event: Event) -> Call | None:
         attributes = {**as_dict(event.body), **event.attributes}
-        talk = as_id(first(attributes, _TALKS)) or (f"trace-{event.trace}" if event.trace else "logs")
+        talk = talk_of(attributes) or (f"trace-{event.trace}" if event.trace else "logs")
         model = as_text(first(attributes, _MODELS))
         if event.name == CODEX:
-            if attributes.get("event.kind") != "response.completed":
+            usage = _codex_usage(attributes)
+            if usage is None:
                 return None
-            given, cached = as_int(attributes.get("input_token_count")), as_int(attributes.get("cached_token_count"))
-            usage: TokenUsage | None = TokenUsage(
-                input_tokens=less(given, cached), cache_read_tokens=cached,
-                output_tokens=as_int(attributes.get("output_token_count")),
-                reasoning_tokens=as_int(attributes.get("reasoning_token_count")),
-            )  # fmt: skip
-            return Call(talk, usage, model, as_id(attributes.get("response_id")), event.at, attributes)
+            response = as_id(attributes.get("response_id"))
+            return Call(talk, usage, model, response, event.at, attributes, teller="codex")
+        if event.name in CLAUDE:
+            usage = _claude_usage(attributes)
+            response = as_id(attributes.get("request_id"))
+            return Call(talk, usage, model, response, event.at, attributes, has_usage=usage.is_real, teller="claude")
         usage = usage_of(attributes)
         response = as_id(attributes.get("gen_ai.response.id"))
         return Call(talk, usage, model, response, event.at, attributes, [event], has_usage=usage is not None)
+
+
+def _codex_usage(attributes: Attributes) -> TokenUsage | None:
+    """Of a finished response; it is written twice, once without its numbers: None for that one."""
+    if attributes.get("event.kind") != "response.completed":
+        return None
+    given, cached = as_int(attributes.get("input_token_count")), as_int(attributes.get("cached_token_count"))
+    made = as_int(attributes.get("output_token_count"))
+    if given is None and made is None:
+        return None
+    return TokenUsage(
+        input_tokens=less(given, cached), cache_read_tokens=cached, output_tokens=made,
+        reasoning_tokens=as_int(attributes.get("reasoning_token_count")),
+    )  # fmt: skip
+
+
+def _claude_usage(attributes: Attributes) -> TokenUsage:
+    """Claude Code's event of one request: input without both kinds of cache."""
+    return TokenUsage(
+        as_int(attributes.get("input_tokens")), as_int(attributes.get("cache_read_tokens")),
+        as_int(attributes.get("cache_creation_tokens")), as_int(attributes.get("output_tokens")),
+        cost_usd=as_float(attributes.get("cost_usd")),
+    )  # fmt: skip
+
+
+def _teller(span: Span) -> Teller:
+    if span.name.startswith("openclaw."):
+        return "openclaw"
+    return "codex" if span.name == CODEX_SPAN else "genai"
+
+
+def _sorted(calls: list[Call]) -> list[Call]:
+    return sorted(calls, key=lambda call: (call.at is None, call.at.timestamp() if call.at else 0.0))
 
 
 def _agent(above: list[Span]) -> str | None:

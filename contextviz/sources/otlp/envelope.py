@@ -65,7 +65,8 @@ def logs_of(value: Mapping[str, Any]) -> Iterator[Event]:
                 attributes = {**shared, **attributes_of(record.get("attributes"))}
                 name = as_text(attributes.get("event.name")) or as_text(record.get("eventName")) or ""
                 at = record.get("timeUnixNano")
-                at = at if at not in (None, "0", 0) else record.get("observedTimeUnixNano")
+                at = at if at not in (None, "0", 0) else attributes.get("event.timestamp")
+                at = at if instant(at) is not None else record.get("observedTimeUnixNano")
                 trace, span = identifier(record.get("traceId")), identifier(record.get("spanId"))
                 yield Event(name, attributes, value_of(record.get("body")), instant(at), trace, span)
 

@@ -8,10 +8,13 @@ from typing import Any
 
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import Session, SourceFile, SubAgent, Transcript
+from contextviz.sources.features import declared
 from contextviz.sources.lines import JsonLines
+from contextviz.sources.otlp.agents import Told, assemble
 from contextviz.sources.otlp.calls import Call, CallFinder
 from contextviz.sources.otlp.content import Content
 from contextviz.sources.otlp.envelope import Event, Span, logs_of, spans_of
+from contextviz.sources.otlp.interest import talk_of
 from contextviz.sources.plain.draft import Draft
 from contextviz.sources.plain.exchange import Exchange, RequestLog
 from contextviz.sources.plain.load import NotReadable, load
@@ -38,6 +41,13 @@ class OtlpReader:
     """Reader of OTLP files: one envelope, or one a line as the file exporter writes them."""
 
     name = "otlp"
+    declares = {
+        FORMAT: declared(
+            "messages times tool_pairs thinking images system_prompt tool_definitions calls cache_reads cache_writes "
+            "reasoning cost failed_calls requests subagents",
+            "rebuilt compactions", cached="either",
+        )
+    }  # fmt: skip
 
     def detect(self, probe: Probe) -> Detection | None:
         """See Reader.detect. By the envelope's keys."""
@@ -55,15 +65,18 @@ class OtlpReader:
         for found in files:
             if found.detection.role != "ignored":
                 _gather(found, gathered)
+        finder = CallFinder(gathered.spans, gathered.logs)
         calls: dict[str, list[Call]] = {}
-        for call in CallFinder(gathered.spans, gathered.logs).calls():
+        for call in finder.calls():
             calls.setdefault(call.conversation, []).append(call)
+        told = _told(gathered, finder, calls)
         names = [found.probe.name for found in files if gathered.records.get(found.probe.name)]
         for found in files:
             yield _listed(found, gathered, calls)
         yield from gathered.problems
         for number, (name, own) in enumerate(calls.items()):
-            yield _transcript(name, own, names, gathered if number == 0 else None, options)
+            first = gathered if number == 0 else None
+            yield _transcript(name, own, names, first, options, told.get(name, Told()))
 
 
 def _is_envelope(value: Mapping[str, Any]) -> bool:
@@ -111,17 +124,55 @@ def _listed(found: Found, gathered: _Gathered, calls: Mapping[str, list[Call]]) 
     return SourceFile(probe.name, FORMAT, "session", has_any, reason, probe.size, session)
 
 
+def _told(gathered: _Gathered, finder: CallFinder, calls: Mapping[str, list[Call]]) -> dict[str, Told]:
+    """What agents' own records say of conversations that have calls."""
+    told: dict[str, Told] = {}
+    for event in gathered.logs:
+        named = talk_of(event.attributes)
+        if named is not None and named in calls:
+            told.setdefault(named, Told()).logs.append(event)
+    for span in gathered.spans:
+        talk = finder.conversation_of(span)
+        if talk in calls:
+            told.setdefault(talk, Told()).spans.append(span)
+    for run in finder.runs():
+        own = calls.get(run.conversation, [])
+        if any(not call.has_usage for call in own):
+            told.setdefault(run.conversation, Told()).runs.append(run)
+    return told
+
+
 def _transcript(
-    name: str, calls: list[Call], files: list[str], gathered: _Gathered | None, options: ReadOptions
+    name: str, calls: list[Call], files: list[str], gathered: _Gathered | None, options: ReadOptions, told: Told
 ) -> Transcript:
     first = calls[0].attributes
-    session = Session(name, FORMAT, agent=as_text(first.get("gen_ai.agent.name")) or as_text(first.get("service.name")))
+    agent = first.get("gen_ai.agent.name") or first.get("openclaw.agent") or first.get("service.name")
+    session = Session(name, FORMAT, agent=as_text(agent))
     draft = Draft(session, files[0] if files else "", options)
     transcript = draft.transcript
     transcript.files = list(files)
+    if all(call.teller != "genai" for call in calls):
+        assemble(draft, calls, told)
+    else:
+        _add_exchanges(draft, calls)
+    if not transcript.messages:
+        draft.problem("no_content", NO_CONTENT, "info")
+    for agent in dict.fromkeys(call.agent for call in transcript.calls if call.agent is not None):
+        count = sum(message.agent == agent for message in transcript.messages)
+        transcript.subagents.append(SubAgent(agent, "agent", None, None, count))
+    transcript.entries = transcript.lines.total = len(calls)
+    if gathered is not None:
+        session.counters["spans"] = len(gathered.spans)
+        session.counters["log_records"] = len(gathered.logs)
+    return draft.finish()
+
+
+def _add_exchanges(draft: Draft, calls: list[Call]) -> None:
+    """Calls that carry their whole window (the GenAI conventions)."""
     log = RequestLog(draft)
+    counters = draft.session.counters
     for number, call in enumerate(calls, start=1):
-        content = Content(options.pool)
+        content = Content(draft.pool)
         content.read(call.attributes, call.events)
         what = f"call {number}"
         if call.at is not None:
@@ -136,15 +187,4 @@ def _transcript(
         if content.is_cut:
             draft.problem("truncated_content", f"{what}: {CUT}", entry=call.response_id)
         if not call.has_usage and not call.is_error:
-            counters = session.counters
             counters["calls_without_usage"] = counters.get("calls_without_usage", 0) + 1
-    if not transcript.messages:
-        draft.problem("no_content", NO_CONTENT, "info")
-    for agent in dict.fromkeys(call.agent for call in transcript.calls if call.agent is not None):
-        count = sum(message.agent == agent for message in transcript.messages)
-        transcript.subagents.append(SubAgent(agent, "agent", None, None, count))
-    transcript.entries = transcript.lines.total = len(calls)
-    if gathered is not None:
-        session.counters["spans"] = len(gathered.spans)
-        session.counters["log_records"] = len(gathered.logs)
-    return draft.finish()

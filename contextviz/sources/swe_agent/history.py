@@ -56,7 +56,8 @@ class HistoryReader:
         if role is None:
             draft.unknown(native)
         agent = self._agent(value)
-        written = extra.get("timestamp", value.get("timestamp"))
+        many = as_list(extra.get("timestamps"))
+        written = extra.get("timestamp", value.get("timestamp", many[0] if many else None))
         at = draft.time(written, f"message {number}")
         is_demo = value.get("is_demo") is True
         message = draft.message(

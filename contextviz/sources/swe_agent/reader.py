@@ -6,8 +6,10 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from contextviz.events.engine_event import EngineEvent, Scalar
 from contextviz.events.session import Session, SourceFile, SubAgent
 from contextviz.events.usage import TokenUsage
+from contextviz.sources.features import declared
 from contextviz.sources.plain.draft import Draft
 from contextviz.sources.plain.load import NotReadable, load, refused
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
@@ -15,6 +17,8 @@ from contextviz.sources.swe_agent.history import HistoryReader
 from contextviz.sources.values import as_dict, as_id, as_int, as_list, as_text
 
 FORMAT = "swe-agent"
+# What stands for an observation that a history processor left out.
+ELIDED = "Old environment output:"
 Json = Mapping[str, Any]
 
 
@@ -22,6 +26,13 @@ class SweAgentReader:
     """Reader of trajectories; mini-swe-agent's bare arrays of messages look like any chat array and are read so."""
 
     name = "swe_agent"
+    declares = {
+        FORMAT: declared(
+            "messages times title tool_pairs thinking images system_prompt calls cache_reads cost subagents "
+            "engine_events",
+            "rebuilt", cached="either",
+        )
+    }  # fmt: skip
 
     def detect(self, probe: Probe) -> Detection | None:
         """See Reader.detect. SWE-agent has a trajectory or a history beside its info, mini-swe-agent messages."""
@@ -77,6 +88,7 @@ def _read(found: Found, options: ReadOptions, taken: dict[str, int]) -> Iterator
         reader.read(messages)
     else:
         reader.steps(as_list(document.get("trajectory")))
+    _queries(draft, as_list(document.get("trajectory")))
     _totals(draft, info)
     session.model = session.model or model
     session.cwd = as_text(as_dict(as_dict(as_dict(info.get("config")).get("environment"))).get("cwd"))
@@ -116,6 +128,31 @@ def _model(info: Json) -> str | None:
         if name:
             return name
     return None
+
+
+def _queries(draft: Draft, trajectory: list[Any]) -> None:
+    """What each step was given, where it is written (1.1 and later): the history processors leave old observations
+    out, so it may be less than everything before it. Tokens of a step are in no file."""
+    for number, value in enumerate(trajectory, start=1):
+        query = as_dict(value).get("query")
+        if not isinstance(query, list):
+            continue
+        texts = ["".join(_text_of(one)) for one in query]
+        data: dict[str, Scalar] = {
+            "step": number, "messages": len(query), "chars": sum(map(len, texts)),
+            "evictedMessages": sum(text.startswith(ELIDED) for text in texts),
+        }  # fmt: skip
+        event = EngineEvent("context.assembled", FORMAT, None, draft.file, None, "disk", "exact", data)
+        draft.transcript.engine_events.append(event)
+
+
+def _text_of(message: Any) -> Iterator[str]:
+    """The texts of one message of a query."""
+    content = as_dict(message).get("content")
+    for part in content if isinstance(content, list) else [content]:
+        text = as_text(part) or as_text(as_dict(part).get("text"))
+        if text:
+            yield text
 
 
 def _totals(draft: Draft, info: Json) -> None:

@@ -10,7 +10,18 @@ from contextviz.store.models.access import ApiKeyRecord, PreferenceRecord, SignI
 from contextviz.store.models.artifact import ArtifactRecord, SessionArtifactRecord, UploadBatchRecord, UploadRecord
 from contextviz.store.models.audit import AUDIT_KINDS, AuditRecord, SignInTryRecord, WorkerRecord
 from contextviz.store.models.budget import BudgetRecord, PriceRecord, WindowRecord
+from contextviz.store.models.engine_event import EngineEventRecord
 from contextviz.store.models.job import JobLogRecord, JobRecord
+from contextviz.store.models.live import (
+    ALERT_KINDS,
+    INBOX_SOURCES,
+    AlertRecord,
+    AlertRuleRecord,
+    InboxCountRecord,
+    InboxRecord,
+    InboxStreamRecord,
+    LiveEventRecord,
+)
 from contextviz.store.models.rows import (
     CallRecord,
     CompactionRecord,
@@ -27,7 +38,11 @@ from contextviz.store.models.topic import TopicEventRecord, TopicRecord
 from contextviz.store.models.window import ItemRecord, SnapshotRecord
 
 __all__ = [
+    "ALERT_KINDS",
     "AUDIT_KINDS",
+    "INBOX_SOURCES",
+    "AlertRecord",
+    "AlertRuleRecord",
     "ApiKeyRecord",
     "ArtifactRecord",
     "AuditRecord",
@@ -35,10 +50,15 @@ __all__ = [
     "CallRecord",
     "CompactionRecord",
     "ContextRefRecord",
+    "EngineEventRecord",
     "EntryRecord",
+    "InboxCountRecord",
+    "InboxRecord",
+    "InboxStreamRecord",
     "ItemRecord",
     "JobLogRecord",
     "JobRecord",
+    "LiveEventRecord",
     "MessageRecord",
     "PlaceRecord",
     "PreferenceRecord",

@@ -7,7 +7,9 @@ import uuid
 from django.conf import settings
 from django.db import models
 
-JOB_KINDS = ("digest", "expand_summary", "retrieve_original", "delete_session", "index_texts")
+JOB_KINDS = (
+    "digest", "expand_summary", "retrieve_original", "delete_session", "index_texts", "look_through", "send_webhook",
+)  # fmt: skip
 JOB_STATES = ("queued", "running", "done", "failed", "cancelled")
 
 

@@ -41,8 +41,10 @@ class SessionRecord(models.Model):
     replayed_lines = models.BigIntegerField(null=True)
     first_own_line = models.BigIntegerField(null=True)
     window = models.BigIntegerField(null=True)  # context window in tokens
-    window_basis = models.CharField(max_length=8, default="", blank=True)
+    window_basis = models.CharField(max_length=16, default="", blank=True)
     compaction_threshold = models.BigIntegerField(null=True)  # tokens
+    compaction_threshold_basis = models.CharField(max_length=16, default="", blank=True)
+    features = models.BigIntegerField(null=True)  # sources.features.to_bits; null: read before they were kept
 
     entry_count = models.BigIntegerField(default=0)
     message_count = models.BigIntegerField(default=0)
@@ -67,6 +69,8 @@ class SessionRecord(models.Model):
     spend_total_tokens = models.BigIntegerField(null=True)
     cost_usd = models.FloatField(null=True)
     cost_basis = models.CharField(max_length=12, default="unknown")
+    cost_unpriced_calls = models.BigIntegerField(default=0)  # calls that cost_usd leaves out
+    cost_prices = models.CharField(max_length=16, default="", blank=True)  # services.budget.costs: with which prices
     estimator = models.CharField(max_length=32, default="", blank=True)
     read_by = models.CharField(max_length=32, default="", blank=True)  # our version that read it
 

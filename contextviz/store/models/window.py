@@ -36,7 +36,8 @@ class SnapshotRecord(IndexedRecord):
 
     A chain is a snapshot without a previous one and all that follow from it; `chain_index` is that first one and
     `key_index` the nearest key frame at or before this one, so a window is read with the rows between the two.
-    `sums` are estimated tokens by category, so that charts never read items or texts.
+    `sums` are estimated tokens by category, so that charts never read items or texts. `log_check` is a WindowCheck as
+    plain values (events.evidence), null where no log of requests speaks of the call.
     """
 
     call_index = models.BigIntegerField()
@@ -51,6 +52,7 @@ class SnapshotRecord(IndexedRecord):
     item_count = models.BigIntegerField()
     estimated_tokens = models.BigIntegerField()
     sums = models.JSONField(default=dict)
+    log_check = models.JSONField(null=True)
 
     class Meta(IndexedRecord.Meta):
         indexes = [

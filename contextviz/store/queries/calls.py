@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from django.db.models import Count
+
 from contextviz.events.call import ModelCall
 from contextviz.events.compaction import Compaction
 from contextviz.events.problem import ReadProblem
@@ -22,12 +24,27 @@ def calls(session_id: int, *, start: int = 0, stop: int | None = None) -> list[M
     return [CALLS.to_event(row) for row in found.order_by("index").values_list(*CALLS.columns)]
 
 
+def first_call_since(session_id: int, message_index: int, *, start: int = 0) -> int:
+    """The index of the first call, `start` or later, whose answer is message `message_index` or a later one; `start`
+    where there is none. One query."""
+    found = CallRecord.objects.filter(session_id=session_id, index__gte=start, message_index__gte=message_index)
+    index = found.order_by("index").values_list("index", flat=True).first()
+    return start if index is None else index
+
+
 def get_call(session_id: int, index: int) -> ModelCall:
     """One call by its index (the number that people read, less one); raises NotFound."""
     found = calls(session_id, start=index, stop=index + 1) if index >= 0 else []
     if not found:
         raise NotFound(f"Session {session_id} has no call {index + 1}.")
     return found[0]
+
+
+def last_main_call(session_id: int) -> ModelCall | None:
+    """The newest call of the main chain on the active path that is a turn's; None without one. One query."""
+    found = CallRecord.objects.filter(session_id=session_id, agent="", purpose="turn", on_active_path=True)
+    row = found.order_by("-index").values_list(*CALLS.columns).first()
+    return CALLS.to_event(row) if row else None
 
 
 def calls_at(session_id: int, indexes: Collection[int]) -> dict[int, ModelCall]:
@@ -68,6 +85,12 @@ def get_compaction(session_id: int, number: int) -> Compaction:
     if row is None:
         raise NotFound(f"Session {session_id} has no compaction {number}.")
     return COMPACTIONS.to_event(row)
+
+
+def notes_of(session_ids: Collection[int]) -> dict[int, int]:
+    """How many of each session's problems are mere notes (severity info); sessions without any left out. One query."""
+    found = ProblemRecord.objects.filter(session_id__in=list(session_ids), severity="info").values("session_id")
+    return dict(found.annotate(count=Count("index")).values_list("session_id", "count"))
 
 
 def problems(session_id: int, *, limit: int = 1000, offset: int = 0) -> list[ReadProblem]:

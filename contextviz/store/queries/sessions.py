@@ -10,6 +10,7 @@ from django.db.models import Count, F, Q, QuerySet
 
 from contextviz.store.models import (
     ArtifactRecord,
+    BudgetRecord,
     SessionArtifactRecord,
     SessionDetailRecord,
     SessionRecord,
@@ -21,8 +22,9 @@ from contextviz.store.viewing import seen_sessions
 
 _COLUMNS = tuple(field.name for field in fields(SessionRow))
 _TEXTS = frozenset(
-    {"format_version", "agent", "title", "cwd", "model", "parent", "forked_from", "window_basis", "estimator"}
-)
+    {"format_version", "agent", "title", "cwd", "model", "parent", "forked_from", "window_basis",
+     "compaction_threshold_basis", "estimator"}
+)  # fmt: skip
 SORTS = {
     "time": "sorted_at",
     "started": "started_at",
@@ -45,6 +47,13 @@ def _row(values: dict[str, Any]) -> SessionRow:
 
 def _visible() -> QuerySet[SessionRecord]:
     return SessionRecord.objects.exclude(status="deleting").filter(seen_sessions())
+
+
+def by_features() -> list[tuple[str, str, int | None, int]]:
+    """Format, its version ("" where none is written), the features seen as a number (sources.features; None where they
+    were not kept yet), and how many sessions have exactly these. One query, a row for each combination."""
+    columns = ("format", "format_version", "features")
+    return list(_visible().values_list(*columns).annotate(count=Count("pk")).order_by(*columns))
 
 
 def library(
@@ -200,6 +209,12 @@ def strips(session_id: int) -> bytes:
     if found is None:
         raise NotFound(f"There is no session {session_id} here; it may have been deleted.")
     return bytes(found)
+
+
+def find_budget(session_id: int) -> bytes | None:
+    """The packed table (services.budgets opens it), None where it was never computed. One query."""
+    found = BudgetRecord.objects.filter(session_id=session_id).values_list("body", flat=True).first()
+    return None if found is None else bytes(found)
 
 
 def sources(session_id: int) -> list[SourceRow]:

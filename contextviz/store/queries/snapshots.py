@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
+from contextviz.events.evidence import check_from
 from contextviz.store.bulk import chunks
 from contextviz.store.models import ItemRecord, SnapshotRecord
 from contextviz.store.rows.window import ITEMS, window_from
 from contextviz.store.values import NotFound, SnapshotRow, Window, WindowItem
 
 QUERY_ROWS = 10_000
-_COLUMNS = ("index", "call_index", "basis", "note", "previous", "keep", "item_count", "estimated_tokens", "sums")
+_COLUMNS = (
+    "index", "call_index", "basis", "note", "previous", "keep", "item_count", "estimated_tokens", "sums", "log_check",
+)  # fmt: skip
 
 
 def _row(values: tuple[Any, ...]) -> SnapshotRow:
-    index, call_index, basis, note, previous, keep, item_count, tokens, sums = values
-    return SnapshotRow(index, call_index, basis, note or None, previous, keep, item_count, tokens, sums)
+    index, call_index, basis, note, previous, keep, item_count, tokens, sums, check = values
+    return SnapshotRow(
+        index, call_index, basis, note or None, previous, keep, item_count, tokens, sums, check_from(check)
+    )
 
 
 def snapshots(session_id: int, *, start: int = 0, stop: int | None = None) -> list[SnapshotRow]:
@@ -71,3 +76,9 @@ def items_at(session_id: int, numbers: Iterable[int]) -> dict[int, Any]:
         rows = ItemRecord.objects.filter(session_id=session_id, index__in=part).values_list("index", *ITEMS.columns)
         result.update((row[0], ITEMS.to_event(row[1:])) for row in rows)
     return result
+
+
+def snapshots_of_calls(session_id: int, call_indexes: Collection[int]) -> dict[int, SnapshotRow]:
+    """The snapshots of some calls by call index, those without one left out. One query."""
+    found = SnapshotRecord.objects.filter(session_id=session_id, call_index__in=set(call_indexes)).order_by("-index")
+    return {row.call_index: row for row in map(_row, found.values_list(*_COLUMNS))}

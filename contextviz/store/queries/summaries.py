@@ -31,6 +31,12 @@ def get_node(session_id: int, node_id: str) -> SummaryNode:
     return NODES.to_event(row)
 
 
+def known_nodes(session_id: int, ids: Collection[str]) -> frozenset[str]:
+    """Which of these ids are summaries of the session's store; the first QUERY_ROWS of them. One query."""
+    found = SummaryNodeRecord.objects.filter(session_id=session_id, source_id__in=list(ids)[:QUERY_ROWS])
+    return frozenset(found.values_list("source_id", flat=True))
+
+
 def store_messages(session_id: int, ids: Collection[str]) -> dict[str, StoreMessage]:
     """Messages of the store by id, unknown ones left out, in the store's order. One query."""
     rows: list[tuple[object, ...]] = []

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from functools import reduce
+from operator import or_
 
-from django.db.models import Count, Exists, OuterRef
+from django.db.models import Count, Exists, OuterRef, Q
 
 from contextviz.store.models import TextRecord, TextUseRecord
 from contextviz.store.texts import TextReader
@@ -12,6 +15,7 @@ from contextviz.store.values import NotFound, TextPlace, TextUse
 from contextviz.store.viewing import current_viewer, seen_sessions
 
 SHORTEST_PREFIX = 6
+MOST_HANDLES = 200
 _HEX = re.compile(r"^[0-9a-f]{6,64}$")
 
 
@@ -53,3 +57,24 @@ def uses_of_text(sha256: str, *, limit: int = 50) -> list[TextUse]:
         "session_id", "session__title", "session__source_id", "message_index"
     )
     return [TextUse(number, title or None, source_id, index) for number, title, source_id, index in rows[:limit]]
+
+
+def find_handles(handles: Collection[str]) -> dict[str, bytes]:
+    """The digest of the one text each handle (6 to 64 hex digits) begins; a handle of several texts or of none is
+    left out. One query for the first MOST_HANDLES handles."""
+    wanted = [handle for handle in dict.fromkeys(handles) if _HEX.match(handle)]
+    del wanted[MOST_HANDLES:]
+    if not wanted:
+        return {}
+    ranges = [
+        Q(digest__gte=bytes.fromhex(handle.ljust(64, "0")), digest__lte=bytes.fromhex(handle.ljust(64, "f")))
+        for handle in wanted
+    ]
+    found = TextRecord.objects.filter(reduce(or_, ranges)).values_list("digest", flat=True)
+    digests = [bytes(digest) for digest in found]
+    result = {}
+    for handle in wanted:
+        matching = [digest for digest in digests if digest.hex().startswith(handle)]
+        if len(matching) == 1:
+            result[handle] = matching[0]
+    return result

@@ -17,6 +17,7 @@ from contextviz.store.models import (
     ToolPairRecord,
 )
 from contextviz.store.queries.calls import calls, compactions, problems
+from contextviz.store.queries.engine_events import engine_events
 from contextviz.store.queries.sessions import session_detail
 from contextviz.store.queries.summaries import find_summary_store
 from contextviz.store.queries.topics import topic_events, topics
@@ -42,6 +43,7 @@ def load_transcript(session_id: int, *, with_snapshots: bool = True) -> Transcri
         transcript.store = find_summary_store(session_id)
     transcript.topics = topics(session_id)
     transcript.topic_events = topic_events(session_id)
+    transcript.engine_events = engine_events(session_id)
     if with_snapshots:
         transcript.log = load_snapshots(session_id)
     return transcript

@@ -8,6 +8,7 @@ from pathlib import Path
 from uuid import UUID
 
 from contextviz.store import artifacts
+from contextviz.store.growing import settle
 from contextviz.store.models import ArtifactRecord, SessionArtifactRecord, UploadBatchRecord, UploadRecord
 from contextviz.store.values import NotFound
 from contextviz.store.viewing import current_viewer, seen_sessions, seen_work
@@ -52,6 +53,8 @@ def get_raw_file(sha256: str) -> RawFile:
     record = ArtifactRecord.objects.filter(sha256=sha256.lower()).first() if len(sha256) == 64 else None
     if record is None or not _is_seen(record):
         raise NotFound(f"There is no file with the hash {sha256[:64]} here; it may have been deleted with its session.")
+    if not record.path:
+        settle(record.sha256, record.size)
     path = None if record.path else artifacts.path_of(record.sha256)
     return RawFile(record.sha256, record.name, record.size, path)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Any
 
 from contextviz.events.message import Block, Message, ToolPair
@@ -21,6 +22,8 @@ _SHORT = {
     "full_chars": "fc",
 }
 _LONG = {short: name for name, short in _SHORT.items()}
+_rest_of = attrgetter(*_SHORT)
+_NOTHING = (None, None, False, False, None, None, None, None)  # a plain text's
 MESSAGE_COLUMNS = (
     "index", "source_id", "parent", "role", "native_role", "blocks", "at", "line", "file", "agent", "model",
     "call_index", "on_active_path", "is_human", "entry_ids", "estimated_tokens",
@@ -32,10 +35,11 @@ def blocks(items: Iterable[Block]) -> list[dict[str, Any]]:
     result = []
     for block in items:
         packed: dict[str, Any] = {"k": block.kind, "t": pack_ref(block.text)}
-        for name, short in _SHORT.items():
-            value = getattr(block, name)
-            if value is not None and value is not False:
-                packed[short] = value
+        rest = _rest_of(block)
+        if rest != _NOTHING:
+            for short, value in zip(_LONG, rest, strict=True):
+                if value is not None and value is not False:
+                    packed[short] = value
         result.append(packed)
     return result
 

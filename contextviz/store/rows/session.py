@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,14 +11,14 @@ import orjson
 import zstandard
 
 from contextviz.events.compaction import SummaryStore
-from contextviz.events.session import LineCounts, Session, SubAgent, Transcript, TreeFacts
+from contextviz.events.session import Configuration, LineCounts, Session, SubAgent, Transcript, TreeFacts
 from contextviz.events.usage import TokenUsage
 from contextviz.store.bulk import bounded, clean, clean_deep
 from contextviz.store.models.session import SessionRecord
 
 # Fields of Session that are columns of the same name: text, and the rest.
 _TEXT = ("format", "format_version", "generation", "agent", "title", "cwd", "model", "parent", "forked_from",
-         "window_basis")  # fmt: skip
+         "window_basis", "compaction_threshold_basis")  # fmt: skip
 _PLAIN = ("generation_at", "started_at", "ended_at", "replayed_lines", "first_own_line", "window",
           "compaction_threshold")  # fmt: skip
 FILLED = frozenset((*_TEXT, *_PLAIN, "source_id"))
@@ -49,6 +49,9 @@ def to_session(record: SessionRecord, detail: dict[str, Any]) -> Session:
     # The row's may be made from the first prompt, or from what the last call reported.
     fields |= {"title": detail["title"], "window": detail["window"]}
     fields |= {name: getattr(record, name) for name in _PLAIN}
+    beside = detail.get("configuration")  # sessions that were saved before it was kept have none
+    if beside is not None:
+        fields["configuration"] = Configuration(**beside | {"files": tuple(beside["files"])})
     return Session(id=record.source_id, hints=detail["hints"], counters=detail["counters"], **fields)
 
 
@@ -61,13 +64,14 @@ def pack_detail(transcript: Transcript) -> bytes:
         "window": transcript.session.window,
         "hints": transcript.session.hints,
         "counters": transcript.session.counters,
+        "configuration": asdict(transcript.session.configuration) if transcript.session.configuration else None,
         "files": transcript.files,
-        "lines": asdict(transcript.lines),
+        "lines": _fields_of(transcript.lines),
         "entries": transcript.entries,
         "failed_calls": transcript.failed_calls,
         "orphan_results": transcript.orphan_results,
         "subagents": [asdict(agent) for agent in transcript.subagents],
-        "tree": asdict(transcript.tree) if transcript.tree else None,
+        "tree": _fields_of(transcript.tree) if transcript.tree else None,
         "context_at_end": transcript.context_at_end,
         "entry_times": {name: _micros(at) for name, at in transcript.entry_times.items()},
         "unlogged_usage": asdict(transcript.unlogged_usage) if transcript.unlogged_usage else None,
@@ -83,6 +87,11 @@ def pack_detail(transcript: Transcript) -> bytes:
         short["tree"] = tree | {name: [] for name in LONG_OF_TREE}
     first = _packed(short)
     return len(first).to_bytes(4, "big") + first + _packed(rest)
+
+
+def _fields_of(value: LineCounts | TreeFacts) -> dict[str, Any]:
+    # Not asdict, which copies every entry of lists that are as long as the session.
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def _packed(body: dict[str, Any]) -> bytes:

@@ -26,7 +26,7 @@ class Table(Generic[Event]):
 
 def pack_ref(ref: TextRef) -> PackedRef:
     """A reference as JSON: hash, characters, bytes, estimated tokens."""
-    return [ref.sha256, ref.chars, ref.size, ref.estimated_tokens]
+    return [ref.digest.hex(), ref.chars, ref.size, ref.estimated_tokens]
 
 
 def pack_optional(ref: TextRef | None) -> PackedRef | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
+from contextviz.events.evidence import check_as_dict, check_from
 from contextviz.events.snapshot import ContextItem, ContextSnapshot, SnapshotLog
 from contextviz.events.text import TextRef
 from contextviz.store.models.window import ItemRecord, SnapshotRecord
@@ -44,12 +45,12 @@ ITEMS = Table[CategorisedItem](ItemRecord, ITEM_COLUMNS, _item_to_row, _to_item)
 
 SNAPSHOT_COLUMNS = (
     "call_index", "basis", "note", "previous", "keep", "tail", "whole", "chain_index", "key_index", "item_count",
-    "estimated_tokens", "sums",
+    "estimated_tokens", "sums", "log_check",
 )  # fmt: skip
 
 
 def _to_snapshot(row: Row) -> ContextSnapshot:
-    return ContextSnapshot(row[0], row[1], row[3], row[4], tuple(unpack(row[5])), row[2] or None)
+    return ContextSnapshot(row[0], row[1], row[3], row[4], tuple(unpack(row[5])), row[2] or None, check_from(row[12]))
 
 
 SNAPSHOTS = Table[Row](SnapshotRecord, SNAPSHOT_COLUMNS, lambda row: row, lambda row: row)
@@ -82,6 +83,7 @@ def snapshot_rows(log: SnapshotLog, sums: Iterable[Mapping[str, int]]) -> Iterat
         yield (
             snapshot.call_index, snapshot.basis, snapshot.note, snapshot.previous, snapshot.keep, pack(snapshot.tail),
             whole, chain.first, chain.key, len(chain.window), sum(by_category.values()), dict(by_category),
+            None if snapshot.check is None else check_as_dict(snapshot.check),
         )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import orjson
 import zstandard
 from django.db import connection, transaction
 from django.db.models import Count, Sum
@@ -13,9 +14,14 @@ from contextviz.events.search import spaced
 from contextviz.store.models.text import TextPackRecord, TextRecord
 from contextviz.store.search.lexemes import lexemes
 
-BATCH_BYTES = 4 * 1024 * 1024  # of texts in one transaction: longer ones would keep other writers waiting
-BATCH_PACKS = 16
-_INSERT = "INSERT INTO store_textsearch (rowid, body) VALUES (?, ?)"
+# Of texts in one transaction: longer ones would keep other writers waiting, shorter ones cost. SQLite gathers words in
+# memory (up to 16 MB of them, see its migration), writes them with every commit and merges what it wrote later: 4 MB at
+# a time take half as long again. PostgreSQL gathers nothing, and makes other writers wait for nothing.
+BATCH_BYTES = {"sqlite": 16 * 1024 * 1024, "postgresql": 4 * 1024 * 1024}
+BATCH_PACKS = 64
+STATEMENT_BYTES = 256 * 1024
+# A statement for many texts: Python's lock is free while SQLite works, so that an import goes on beside it.
+_INSERT = "INSERT INTO store_textsearch (rowid, body) SELECT CAST(key AS INTEGER), value FROM json_each(?)"
 _DELETE = "INSERT INTO store_textsearch (store_textsearch, rowid, body) VALUES ('delete', ?, ?)"
 Numbered = tuple[int, str]
 
@@ -47,13 +53,14 @@ def index_packs(*, after: int = 0) -> Progress:
     with transaction.atomic():
         packs = _taken(after)
         if packs:
-            _write(list(_texts_of(packs)))  # read first: nothing else may be asked while COPY goes on
+            _write(_texts_of(packs))
             TextPackRecord.objects.filter(pk__in=[pack.pk for pack in packs]).update(is_indexed=True)
     return Progress(len(packs), sum(pack.raw_size for pack in packs))
 
 
 def _taken(after: int) -> list[TextPackRecord]:
-    found = TextPackRecord.objects.filter(is_indexed=False, pk__gt=after).order_by("pk")
+    # Their data later, one after the other: all of it at once would be megabytes.
+    found = TextPackRecord.objects.filter(is_indexed=False, pk__gt=after).order_by("pk").defer("data")
     if connection.features.has_select_for_update_skip_locked:
         found = found.select_for_update(skip_locked=True)
     taken: list[TextPackRecord] = []
@@ -61,7 +68,7 @@ def _taken(after: int) -> list[TextPackRecord]:
     for pack in found[:BATCH_PACKS]:
         taken.append(pack)
         size += pack.raw_size
-        if size >= BATCH_BYTES:
+        if size >= BATCH_BYTES[connection.vendor]:
             break
     return taken
 
@@ -73,7 +80,8 @@ def _texts_of(packs: Sequence[TextPackRecord]) -> Iterator[Numbered]:
         places[pack_id].append((number, offset, size))
     opener = zstandard.ZstdDecompressor()
     for pack in packs:
-        raw = opener.decompress(bytes(pack.data), max_output_size=pack.raw_size)
+        data = TextPackRecord.objects.values_list("data", flat=True).get(pk=pack.pk)
+        raw = opener.decompress(bytes(data), max_output_size=pack.raw_size)
         for number, offset, size in places[pack.pk]:
             yield number, raw[offset : offset + size].decode("utf-8")
 
@@ -98,16 +106,30 @@ def empty() -> None:
         TextPackRecord.objects.update(is_indexed=False)
 
 
-def _write(texts: Sequence[Numbered]) -> None:
+def _write(texts: Iterable[Numbered]) -> None:
     if connection.vendor != "postgresql":
-        _executemany(_INSERT, ((number, spaced(text)) for number, text in texts))
+        _write_into_sqlite(texts)
         return
+    read = list(texts)  # nothing else may be asked while COPY goes on
     with (
         connection.cursor() as cursor,
         cursor.copy("COPY store_textsearch (text_id, words) FROM STDIN") as copy,
     ):
-        for number, text in texts:
+        for number, text in read:
             copy.write_row((number, lexemes(text)))
+
+
+def _write_into_sqlite(texts: Iterable[Numbered]) -> None:
+    connection.ensure_connection()
+    part: dict[str, str] = {}
+    size = 0
+    for number, text in texts:
+        part[str(number)] = spaced(text)
+        size += len(text)
+        if size >= STATEMENT_BYTES:
+            connection.connection.execute(_INSERT, (orjson.dumps(part).decode(),))
+            part, size = {}, 0
+    connection.connection.execute(_INSERT, (orjson.dumps(part).decode(),))
 
 
 def _executemany(sql: str, rows: Iterator[Numbered]) -> None:

@@ -71,14 +71,18 @@ _COLUMNS = tuple(one.name for one in fields(Hit) if not one.name.startswith("ses
 
 
 def search(query: SearchQuery, chosen: SearchFilter = SearchFilter()) -> Hits:
-    """Where the query's words stand, the newest first, what has no time last. Two queries, none for an empty query."""
+    """Where the query's words stand, the newest first, what has no time last. Two queries, none for an empty query.
+
+    Within one session all texts are looked at: what was kept last may be another session's alone.
+    """
     if not query.groups:
         return Hits()
-    found = _filtered(PlaceRecord.objects.filter(text_id__in=_texts(query)), chosen)
+    bound = chosen.session_id is None
+    found = _filtered(PlaceRecord.objects.filter(text_id__in=_texts(query, limit=bound)), chosen)
     ordered = found.order_by(F("at").desc(nulls_last=True), "-id")
     rows = ordered.values_list(*_COLUMNS, "session__agent", "session__format")[: MOST_HITS + 1]
     hits = [Hit(*row) for row in rows]
-    return Hits(hits[:MOST_HITS], len(hits) > MOST_HITS, _is_cut(query))
+    return Hits(hits[:MOST_HITS], len(hits) > MOST_HITS, bound and _is_cut(query))
 
 
 def find_in_session(session_id: int, query: SearchQuery, agent: str | None = None) -> tuple[list[int], bool]:

@@ -21,6 +21,7 @@ SCOPE_NAMES: Mapping[str, str] = {
     "read": "Read sessions, calls, messages and originals",
     "ingest": "Send files in",
     "operate": "Start and stop jobs: expand, retrieve, delete",
+    "unmask": "See values that look like secrets; each time is written down",
 }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextviz.events.compaction import Compaction
 
 # Producers as their makers write them; others stand as the source names them.
-PRODUCERS = {"openclaw": "OpenClaw", "codex": "Codex", "claude-code": "Claude Code"}
+PRODUCERS = {"openclaw": "OpenClaw", "codex": "Codex", "claude-code": "Claude Code", "cortext": "Cortext"}
 
 
 def window_sizes(one: Compaction, reported: Mapping[int, int | None]) -> tuple[int | None, int | None]:
@@ -28,3 +28,8 @@ def window_sizes(one: Compaction, reported: Mapping[int, int | None]) -> tuple[i
 def producer_name(one: Compaction) -> str:
     """Who compacted, in the maker's spelling; "" where the source does not say."""
     return PRODUCERS.get(one.producer, one.producer) if one.producer else ""
+
+
+def window_words(basis: str | None) -> str:
+    """Where a context window is from that the source did not report, beside the number: "our table"; "" else."""
+    return {"table": "our table", "hint": "its index", "configuration": "its configuration"}.get(basis or "", "")

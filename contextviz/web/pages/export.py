@@ -12,6 +12,7 @@ from contextviz.services.export import Decision, Decisions, Place, Report
 from contextviz.services.export.sizes import BYTES_A_SECOND
 from contextviz.store.values import SessionRow
 from contextviz.web.pages.held import title_of
+from contextviz.web.pages.jobs import JobView
 from contextviz.web.pages.tabs import Tab, session_tabs
 
 SUSPECTED_SHOWN = 100
@@ -36,8 +37,8 @@ class PlaceRow:
     reason: str
     # What stands around it, secrets dotted out
     context: str
-    # The value, shown after a click
-    value: str
+    # How long the value is; a button asks for the value itself
+    chars: int
     # What is chosen: mask, keep or "" for nothing yet; and why it is kept
     action: str
     why: str
@@ -62,10 +63,15 @@ class ExportPage:
     url: str
     tabs: list[Tab]
     error: str
-    # Whether the session was looked through; else how much that is and how long it takes, in words
+    # Whether the session was looked through; else how much that is and how long it takes, in words, where the job
+    # that does it is opened, and the newest such job
     is_looked: bool
     size: str
     seconds: str
+    look_url: str
+    job: JobView | None
+    # Where a value is asked for
+    unmask_url: str
     # To be decided, and those that are masked without a question, each with how many are not listed
     suspected: list[PlaceRow]
     more_suspected: int
@@ -73,6 +79,11 @@ class ExportPage:
     more_found: int
     mask_all: bool
     forms: list[FormChoice]
+
+    @property
+    def is_looking(self) -> bool:
+        """Whether a job looks the session through right now, or will."""
+        return not self.is_looked and self.job is not None and self.job.state in ("queued", "running")
 
 
 def decided(posted: Mapping[str, str]) -> Decisions:
@@ -87,9 +98,10 @@ def decided(posted: Mapping[str, str]) -> Decisions:
 
 
 def export_page(
-    row: SessionRow, report: Report | None, decisions: Decisions, *, size: int, error: str = "", form: str = "json"
-) -> ExportPage:
-    """The page; `report` None where the session was not looked through yet."""
+    row: SessionRow, report: Report | None, decisions: Decisions, *, size: int, error: str = "", form: str = "json",
+    job: JobView | None = None,
+) -> ExportPage:  # fmt: skip
+    """The page; `report` None where the session was not looked through yet, `job` looks then."""
     places = list(report.places.values()) if report else []
     suspected = [one for one in places if one.certainty == "suspected"]
     found = [one for one in places if one.certainty == "found"]
@@ -103,6 +115,9 @@ def export_page(
         is_looked=report is not None,
         size=words.size(size),
         seconds=words.duration(max(1.0, size / BYTES_A_SECOND)),
+        look_url=reverse("export_look", args=[row.id]),
+        job=job,
+        unmask_url=reverse("export_unmask", args=[row.id]),
         suspected=[_row(one, decisions, "") for one in suspected[:SUSPECTED_SHOWN]],
         more_suspected=max(len(suspected) - SUSPECTED_SHOWN, 0) + (report.unlisted if report else 0),
         found=[_row(one, decisions, "mask") for one in found[:FOUND_SHOWN]],
@@ -121,7 +136,7 @@ def _row(place: Place, decisions: Decisions, usual: str) -> PlaceRow:
         where,
         place.reason,
         place.context,
-        place.value,
+        len(place.value),
         decision.action if decision else usual,
         decision.reason if decision else "",
     )

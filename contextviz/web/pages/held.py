@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from contextviz.analysis.transcript import call_arguments, one_line, tool_line
-from contextviz.events.secrets import find_secrets
+from contextviz.events.masking import MARGIN_CHARS, safe_cut, without_secrets
 from contextviz.events.text import TextRef
-from contextviz.store.texts import TextReader
+from contextviz.store.texts import OpenText, TextReader
 from contextviz.store.values import SessionRow
 from contextviz.tokens.estimate import ESTIMATOR
 
@@ -16,7 +16,16 @@ LINE_CHARS = 2_000
 
 
 class PageReader(TextReader):
-    """A reader that keeps no pack from one page to the next: what was deleted meanwhile must not be shown."""
+    """A reader that keeps no pack from one page to the next: what was deleted meanwhile must not be shown. Its
+    beginnings end before a secret that the cut would halve, since half a secret does not look like one."""
+
+    def beginnings(self, refs: Iterable[TextRef | bytes], *, chars: int) -> dict[bytes, OpenText]:
+        """At most the first `chars` characters of texts, by digest."""
+        found = super().beginnings(refs, chars=chars + MARGIN_CHARS)
+        for digest, opened in found.items():
+            if len(opened.text) > chars:
+                found[digest] = OpenText(safe_cut(opened.text, chars), True)
+        return found
 
     def _keep(self, number: int, data: bytes) -> None:
         return
@@ -71,17 +80,6 @@ def line_of(text: str) -> str:
         if name is not None:
             return without_secrets(f"{name} {tool_line(name, arguments)}".strip())
     return without_secrets(one_line(text))
-
-
-def without_secrets(text: str) -> str:
-    """The text with each value that looks like a secret replaced by words: for attributes and single lines, where
-    the disclosure of the `masked` filter has no place."""
-    parts: list[str] = []
-    position = 0
-    for found in find_secrets(text):
-        parts += [text[position : found.start], f"[{found.kind.replace('_', ' ')} masked]"]
-        position = found.end
-    return "".join([*parts, text[position:]])
 
 
 def title_of(row: SessionRow) -> str:

@@ -19,6 +19,8 @@ KINDS = {
     "retrieve_original": "Retrieve an original",
     "delete_session": "Delete a session",
     "index_texts": "Index for search",
+    "look_through": "Look through for an export",
+    "send_webhook": "Call a webhook",
 }
 STATES = {"queued": "waiting", "running": "running", "done": "done", "failed": "failed", "cancelled": "cancelled"}
 
@@ -67,6 +69,8 @@ class FileLine:
     role: str
     # Why it was not taken, "" where it was
     reason: str
+    # The session it was read into, "" where there is none or the job still works on it
+    session_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +168,8 @@ def _name(row: JobRow, names: Mapping[str, list[str]]) -> str:
         return str(row.params.get("node", ""))[:80] or "Summary"
     if row.kind == "retrieve_original":
         return " ".join(str(row.params.get("query", "")).split())[:80] or "Original"
+    if row.kind == "send_webhook":
+        return f"Alert {row.params.get('alert', '')}".strip()
     return str(row.params.get("title", ""))[:120] or "Session"
 
 
@@ -181,7 +187,7 @@ def _listed(names: list[str]) -> str:
 def _progress(row: JobRow) -> str:
     if row.is_cancel_asked:
         return "stopping"
-    if row.kind in ("digest", "index_texts"):
+    if row.kind in ("digest", "index_texts", "look_through"):
         if row.total:
             return f"{words.size(row.progress)} of {words.size(row.total)}"
         return "looking at the files"
@@ -200,6 +206,10 @@ def result_links(row: JobRow, found: Iterable[SessionRow]) -> list[ResultLink]:
     if row.kind == "retrieve_original":
         url = reverse("originals") + "?" + urlencode({"job": row.id})
         links = [ResultLink("Show the originals", url)]
+    if row.kind == "look_through" and row.session_id is not None:
+        links = [ResultLink("Review and export", reverse("export", args=[row.session_id]))]
+    if row.kind == "send_webhook":
+        links = [ResultLink("Show the alerts", reverse("alerts"))]
     return links
 
 
@@ -210,14 +220,18 @@ def sessions_of(row: JobRow, limit: int = 100) -> list[int]:
 
 def job_page(
     row: JobRow, names: Mapping[str, list[str]], lines: list[JobLine], links: list[ResultLink], *,
-    after: int, now: datetime,
+    after: int, now: datetime, found: Iterable[SessionRow] = (),
 ) -> JobPage:  # fmt: skip
-    """One job's page."""
+    """One job's page; `found` are the sessions that an import brought."""
     newest = lines[-1].number if lines else after
+    urls = {one.source_id: reverse("session", args=[one.id]) for one in found}
     files = [
-        FileLine(str(one.get("path", "")), str(one.get("role", "")), str(one.get("reason") or ""))
+        FileLine(
+            str(one.get("path", "")), str(one.get("role", "")), str(one.get("reason") or ""),
+            urls.get(str(one.get("session")), ""),
+        )
         for one in row.result.get("files") or []
-    ]
+    ]  # fmt: skip
     return JobPage(
         job=job_view(row, names, now=now),
         is_finished=row.is_finished,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from django.urls import reverse
 
 
@@ -18,3 +20,8 @@ def message_url(session_id: int, index: int) -> str:
 def compaction_url(session_id: int, number: int) -> str:
     """One compaction, by the number people read."""
     return reverse("compaction", args=[session_id, number])
+
+
+def original_url(handle: str) -> str:
+    """Where what a handle names is looked up."""
+    return f"{reverse('originals')}?{urlencode({'q': handle})}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from contextviz.charts import words
-from contextviz.store.queries import budgets
+from contextviz.store.queries import preferences
 from contextviz.tokens.prices import PARTS, Price, shipped
 from contextviz.tokens.windows import TABLE_VERSION
 
@@ -72,13 +72,13 @@ class Typed:
 
 def prices_page(typed: Typed) -> PricesPage:
     """The page. Two queries."""
-    own = [Price(pattern, basis="override", **parts) for pattern, parts in budgets.own_prices().items()]  # type: ignore[arg-type]
+    own = [Price(pattern, basis="override", **parts) for pattern, parts in preferences.own_prices().items()]  # type: ignore[arg-type]
     table = shipped()
     price = typed.values if typed.refused == "price" else {}
     window = typed.values if typed.refused == "window" else {}
     return PricesPage(
         own=[_row(price) for price in own],
-        windows=list(budgets.own_windows().items()),
+        windows=list(preferences.own_windows().items()),
         table=[_row(price) for price in table.prices],
         version=table.version,
         date=table.date,

@@ -20,6 +20,7 @@ from contextviz.store.queries.preferences import Preferences
 from contextviz.store.values import SessionRow, SourceRow
 from contextviz.store.viewing import role_of
 
+DENSITY_NAMES = {"roomy": "Comfortable", "normal": "Normal", "compact": "Compact"}
 THEME_NAMES = {"system": "As the system", "light": "Light", "dark": "Dark"}
 
 
@@ -59,6 +60,8 @@ class SettingsPage:
 
     # Appearances, and the time zone that times are shown in (a name of the IANA data base)
     themes: list[ThemeChoice]
+    # How close rows stand, on this browser
+    densities: list[ThemeChoice]
     time_zone: str
     # Every name that can be chosen
     zones: list[str]
@@ -115,11 +118,12 @@ def person_part(user: User, chosen: Preferences, *, has_others: bool) -> PersonP
 
 
 def settings_page(
-    chosen: Preferences, recent: list[SessionRow], *, time_zone: str | None = None, error: str = ""
+    chosen: Preferences, recent: list[SessionRow], *, density: str = "", time_zone: str | None = None, error: str = ""
 ) -> SettingsPage:
     """The page; `time_zone` is what was typed where it was refused."""
     return SettingsPage(
         themes=[ThemeChoice(key, THEME_NAMES[key], key == chosen.theme) for key in THEMES],
+        densities=[ThemeChoice(key, name, key == (density or "normal")) for key, name in DENSITY_NAMES.items()],
         time_zone=chosen.time_zone if time_zone is None else time_zone,
         zones=sorted(available_timezones()),
         error=error,

@@ -16,9 +16,11 @@ for part in (marks, masked, numbers):
 
 PAGES = (
     ("Library", "library", "library"),
+    ("Live", "live", "live"),
     ("Search", "search", "search"),
     ("Topics", "topics", "topics"),
     ("Originals", "originals", "originals"),
+    ("Alerts", "alerts", "alerts"),
     ("Jobs", "jobs", "jobs"),
     ("Settings", "settings", "settings"),
     ("Docs", "docs", "help"),
@@ -52,6 +54,7 @@ def site_nav(context: template.Context) -> dict[str, Any]:
         "home": found["library"] or "/",
         "go": _address("go"),
         "settings": found["settings"],
+        "new_alerts": _address("alerts_new"),
         "items": items,
         **_session(request),
     }

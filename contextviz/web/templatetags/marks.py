@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from django import template
 from django.templatetags.static import static
@@ -27,6 +28,7 @@ SUPPORT = ("no support found", "weak support", "partly supported", "supported")
 
 
 @register.simple_tag
+@lru_cache(maxsize=1024, typed=True)  # labels are our own words; a page has hundreds of the same marks
 def icon(name: str, label: str = "") -> SafeString:
     """An icon of static/icons.svg; with a label it has a name of its own, else it is hidden from readers."""
     if label:
@@ -37,6 +39,7 @@ def icon(name: str, label: str = "") -> SafeString:
 
 
 @register.simple_tag
+@lru_cache(maxsize=8, typed=True)
 def basis(name: str | None) -> SafeString:
     """The mark after a unit: ● reported, ◐ derived, ~ estimated, nothing but a word for readers where unknown."""
     known = BASES.get(name or "unknown", "unknown")
@@ -44,6 +47,7 @@ def basis(name: str | None) -> SafeString:
 
 
 @register.simple_tag
+@lru_cache(maxsize=64, typed=True)
 def swatch(key: str) -> SafeString:
     """The coloured shape of a category. Its name must stand beside it."""
     found = palette.category(key)

@@ -12,13 +12,13 @@ from django.views.decorators.http import require_POST, require_safe
 from contextviz.analysis.budget import BudgetTable
 from contextviz.analysis.strip import reduce
 from contextviz.charts import budget, budget_calls
+from contextviz.events.masking import without_secrets
 from contextviz.services import figures
 from contextviz.services.budget import tables
 from contextviz.services.budget.prices import window_here
 from contextviz.web.access import session_read, session_write
 from contextviz.web.answers import see_other
 from contextviz.web.pages.budget.page import budget_page, parse
-from contextviz.web.pages.held import without_secrets
 from contextviz.web.pages.links import call_url
 
 
@@ -26,7 +26,7 @@ from contextviz.web.pages.links import call_url
 def show_budget(request: HttpRequest, session_id: int) -> HttpResponse:
     """The page."""
     row = session_read(request, session_id)
-    page = budget_page(row, tables.budget_of(session_id), parse(request.GET.dict()))
+    page = budget_page(row, tables.budget_here(session_id, messages=row.message_count), parse(request.GET.dict()))
     return render(request, "budget/page.html", {"page": page})
 
 
@@ -52,7 +52,7 @@ def treemap_figure(request: HttpRequest, session_id: int) -> HttpResponse:
 
 @require_safe
 def calls_figure(request: HttpRequest, session_id: int) -> HttpResponse:
-    """Composition over the calls of the main chain (parameter chart), at most 2,000 points."""
+    """Composition over the calls of the main chain (parameter chart), at most 1,400 points."""
     row = session_read(request, session_id)
     table = reduce(figures.strip_of(session_id))
     if row.window_basis == "table" or all(window is None for window in table.window):

@@ -9,6 +9,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from contextviz.web.access import session_read
+from contextviz.web.answers import leave
 from contextviz.web.htmx import wants_fragment
 from contextviz.web.pages.call.items import item_bytes, item_text
 from contextviz.web.pages.call.page import call_page
@@ -45,7 +46,9 @@ def item(request: HttpRequest, session_id: int, position: int) -> HttpResponse:
 def item_download(request: HttpRequest, session_id: int, position: int) -> HttpResponse:
     """The whole text of one item as a file."""
     session_read(request, session_id)
-    response = HttpResponse(item_bytes(session_id, position), content_type="text/plain; charset=utf-8")
+    data = item_bytes(session_id, position)
+    leave(data, f"session {session_id}, context item {position}")
+    response = HttpResponse(data, content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="session-{session_id}-item-{position}.txt"'
     response["X-Content-Type-Options"] = "nosniff"
     return response

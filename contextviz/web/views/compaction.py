@@ -11,6 +11,7 @@ from contextviz.store.queries import calls
 from contextviz.web.access import session_read
 from contextviz.web.htmx import page_or_fragment
 from contextviz.web.pages.compaction.boundary import BoundaryParams, boundary_page
+from contextviz.web.pages.compaction.decisions import decisions
 from contextviz.web.pages.compaction.listing import compactions_page
 
 
@@ -23,8 +24,10 @@ def whole_number(text: str | None, default: int = 1) -> int:
 def show_compactions(request: HttpRequest, session_id: int) -> HttpResponse:
     """Every compaction of a session."""
     row = session_read(request, session_id)
-    page = compactions_page(row, calls.compactions(session_id), whole_number(request.GET.get("page")))
-    return page_or_fragment(request, "compaction/list.html", "compaction/_list.html", {"page": page})
+    page = compactions_page(row, calls.compactions(session_id, with_lists=False), whole_number(request.GET.get("page")))
+    events = decisions(session_id, request.GET.get("event", ""), whole_number(request.GET.get("events")))
+    context = {"page": page, "events": events}
+    return page_or_fragment(request, "compaction/list.html", "compaction/_list.html", context)
 
 
 @require_safe
@@ -39,7 +42,7 @@ def show_compaction(request: HttpRequest, session_id: int, number: int) -> HttpR
         dropped=whole_number(request.GET.get("dropped")),
         whole_summary=request.GET.get("summary") == "all",
     )
-    page = boundary_page(row, calls.compactions(session_id), number, params)
+    page = boundary_page(row, calls.compactions(session_id, with_lists=False), number, params)
     return page_or_fragment(request, "compaction/detail.html", "compaction/_ledger.html", {"page": page})
 
 

@@ -54,8 +54,9 @@ def job(request: HttpRequest, job_id: UUID) -> HttpResponse:
     text = request.GET.get("after", "")
     after = int(text) if is_fragment and text.isascii() and text.isdigit() and len(text) < 18 else 0
     names = uploads.names_of_batches(batches_of([row]))
-    links = result_links(row, sessions.find_sessions(sessions_of(row)))
-    page = job_page(row, names, jobs.job_log(job_id, after=after), links, after=after, now=timezone.now())
+    found = sessions.find_sessions(sessions_of(row))
+    lines, links = jobs.job_log(job_id, after=after), result_links(row, found)
+    page = job_page(row, names, lines, links, after=after, now=timezone.now(), found=found)
     template = "jobs/live.html" if is_fragment else "jobs/job.html"
     status = STOP_POLLING if is_fragment and page.is_finished else 200
     response = render(request, template, {"page": page, "is_fragment": is_fragment}, status=status)

@@ -13,17 +13,20 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import path, register_converter, reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from contextviz import tasks
 from contextviz.services import retrieve
 from contextviz.store.queries import texts
 from contextviz.store.values import JobRow, NotFound
 from contextviz.web.access import job_read, session_read
+from contextviz.web.answers import leave
 from contextviz.web.htmx import page_or_fragment, wants_fragment
 from contextviz.web.pages.originals.markers import session_markers
 from contextviz.web.pages.originals.page import originals_page
+from contextviz.web.pages.unmasked import of_original
 from contextviz.web.views.compaction import whole_number
+from contextviz.web.views.sharing.unmask import show_unmasked
 
 MOST_QUERY_CHARS = 200_000
 
@@ -95,6 +98,7 @@ def _job(request: HttpRequest) -> JobRow | None:
 def download_original(request: HttpRequest, digest: bytes) -> HttpResponse:
     """The bytes behind a hash as a file, hashed again on the way out."""
     data = texts.original_bytes(digest)
+    leave(data, f"original {digest.hex()[:24]}")
     again = hashlib.sha256(data).hexdigest()
     response = HttpResponse(data, content_type="text/plain; charset=utf-8")
     name = digest.hex()[:24] if again == digest.hex() else f"{digest.hex()[:24]}-mismatch"
@@ -104,7 +108,14 @@ def download_original(request: HttpRequest, digest: bytes) -> HttpResponse:
     return response
 
 
+@require_POST
+def unmask_original(request: HttpRequest, digest: bytes) -> HttpResponse:
+    """One original with its values, where the person sees a session that holds it."""
+    return show_unmasked(request, of_original(digest))
+
+
 urlpatterns = [
     path("originals/", show_originals, name="originals"),
     path("originals/<sha256:digest>/download", download_original, name="original_download"),
+    path("originals/<sha256:digest>/unmask/", unmask_original, name="unmask_original"),
 ]

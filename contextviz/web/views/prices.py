@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from contextviz.services.budget import prices as own
+from contextviz.services.budget.costs import refresh_costs
 from contextviz.tokens.prices import PARTS, BadPrice
 from contextviz.web.answers import see_other
 from contextviz.web.pages.prices import Typed, prices_page
@@ -34,12 +35,14 @@ def _done(action: str, typed: dict[str, str]) -> str:
     pattern = typed.get("pattern", "")
     if action == "price":
         kept = own.save_price(pattern, {part: typed.get(part, "").strip() for part in PARTS}, now=timezone.now())
+        refresh_costs()
         return f"The price of {kept} is kept; it holds for every session at once."
     if action == "window":
         kept = own.save_window(pattern, typed.get("tokens", ""), now=timezone.now())
         return f"The window of {kept} is kept. Budgets use it at once, other pages when a session is read again."
     if action == "remove_price":
         own.remove_price(pattern)
+        refresh_costs()
         return f"The price of {pattern[:120]} is the table's again."
     if action == "remove_window":
         own.remove_window(pattern)

@@ -16,6 +16,7 @@ from contextviz.charts import strip as strip_chart
 from contextviz.services import figures
 from contextviz.store.queries import calls
 from contextviz.web.access import session_read
+from contextviz.web.answers import leave
 from contextviz.web.htmx import wants_fragment
 from contextviz.web.pages.session.facts import problem_row
 from contextviz.web.pages.session.fresh import fresh
@@ -45,12 +46,13 @@ def session(request: HttpRequest, session_id: int) -> HttpResponse:
 @require_safe
 def session_inspector(request: HttpRequest, session_id: int) -> HttpResponse:
     """The inspector alone, with the readout beside it: what a moved play-head asks for."""
-    session_read(request, session_id)
+    row = session_read(request, session_id)
     place = parse(session_id, request.GET)
     table = figures.strip_of(session_id, place.agent)
     a, b, _ = settled(place, table)
     stand = replace(place, a=a, b=b)
-    readout = readout_of(stand, table, calls.compactions(session_id, with_lists=False)) if table.calls else None
+    known = calls.compactions(session_id, with_lists=False)
+    readout = readout_of(stand, table, known, row.window_basis) if table.calls else None
     context = {"inspector": inspector(stand, table), "readout": readout_html(readout), "is_part": True}
     return render(request, "session/inspector_part.html", context)
 
@@ -66,7 +68,7 @@ def session_fresh(request: HttpRequest, session_id: int) -> HttpResponse:
 
 @require_safe
 def strip_figure(request: HttpRequest, session_id: int) -> HttpResponse:
-    """The context strip's figure, at most 2,000 points."""
+    """The context strip's figure, at most 1,400 points."""
     session_read(request, session_id)
     table = figures.strip_of(session_id, parse(session_id, request.GET).agent)
     return JsonResponse(strip_chart.figure(reduce(table)))
@@ -89,7 +91,9 @@ def message(request: HttpRequest, session_id: int, index: int) -> HttpResponse:
 def block_download(request: HttpRequest, session_id: int, index: int, block: int) -> HttpResponse:
     """The whole text of a block as a file."""
     session_read(request, session_id)
-    response = HttpResponse(block_text(session_id, index, block), content_type="text/plain; charset=utf-8")
+    data = block_text(session_id, index, block)
+    leave(data, f"session {session_id}, message {index + 1}, block {block + 1}")
+    response = HttpResponse(data, content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="session-{session_id}-message-{index + 1}-{block + 1}.txt"'
     response["X-Content-Type-Options"] = "nosniff"
     return response

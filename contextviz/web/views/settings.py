@@ -20,6 +20,7 @@ from contextviz.web.access import session_decide
 from contextviz.web.answers import safe_next, see_other
 from contextviz.web.pages.settings import PersonPart, delete_page, person_part, settings_page
 from contextviz.web.queueing import enqueue_after_commit
+from contextviz.web.shell import DENSITY_COOKIE, density_of
 
 THEME_COOKIE = "contextviz_theme"
 YEAR_SECONDS = 31_536_000
@@ -31,7 +32,7 @@ def settings(request: HttpRequest) -> HttpResponse:
     """The page; a POST keeps what it names (`theme`, `time_zone`) and goes to `next`, 422 with a sentence else."""
     chosen = preferences(_person(request))
     if request.method != "POST":
-        page = settings_page(chosen, sessions.recent_sessions(LISTED))
+        page = settings_page(chosen, sessions.recent_sessions(LISTED), density=density_of(request))
         return render(request, "settings/settings.html", {"page": page, "person": _part(request, chosen)})
     theme = request.POST.get("theme", chosen.theme)
     zone = request.POST.get("time_zone", chosen.time_zone).strip()
@@ -45,6 +46,7 @@ def settings(request: HttpRequest) -> HttpResponse:
     if "time_zone" in request.POST or "private_asked" in request.POST:
         messages.success(request, "Saved.")
     response = see_other(safe_next(request, request.POST.get("next"), reverse("settings")))
+    _keep_density(request, response)
     if theme == "system":
         response.delete_cookie(THEME_COOKIE, samesite="Strict")
     else:
@@ -55,8 +57,21 @@ def settings(request: HttpRequest) -> HttpResponse:
     return response
 
 
+def _keep_density(request: HttpRequest, response: HttpResponse) -> None:
+    """A screen's matter and not a person's: it is kept in the browser."""
+    density = request.POST.get("density", "")
+    if density in ("compact", "roomy"):
+        response.set_cookie(
+            DENSITY_COOKIE, density, max_age=YEAR_SECONDS, samesite="Strict", secure=bool(configuration.HTTPS)
+        )
+    elif density:
+        response.delete_cookie(DENSITY_COOKIE, samesite="Strict")
+
+
 def _again(request: HttpRequest, chosen: Preferences, zone: str, error: str) -> HttpResponse:
-    page = settings_page(chosen, sessions.recent_sessions(LISTED), time_zone=zone[:64], error=error)
+    page = settings_page(
+        chosen, sessions.recent_sessions(LISTED), density=density_of(request), time_zone=zone[:64], error=error
+    )
     return render(request, "settings/settings.html", {"page": page, "person": _part(request, chosen)}, status=422)
 
 

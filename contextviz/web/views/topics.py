@@ -61,6 +61,7 @@ def _show(request: HttpRequest, row: SessionRow) -> HttpResponse:
         topics.topic_events(row.id),
         chosen=request.GET.get("topic", ""),
         now=timezone.now(),
+        hints=sessions.session_detail(row.id, with_lists=False).session.hints,
     )
     status = 404 if page.missing_topic else 200
     return page_or_fragment(request, "topics/map.html", "topics/_pane.html", {"page": page}, status=status)

@@ -20,7 +20,7 @@ from contextviz.services.incoming.multipart import FieldPart, FilePart, NotAForm
 from contextviz.store.queries import uploads as raw_files
 from contextviz.store.values import NotFound
 from contextviz.web.access import job_read
-from contextviz.web.answers import file_download, see_other
+from contextviz.web.answers import file_download, leave_file, see_other
 from contextviz.web.errors import refusal
 from contextviz.web.pages.uploads import UploadAnswer, answer_kept, answer_refused
 from contextviz.web.queueing import enqueue_after_commit
@@ -184,6 +184,7 @@ def artifact(request: HttpRequest, sha256: str) -> HttpResponseBase:
         return refusal(request, sentence, 403)
     if not found.path.is_file():
         raise NotFound(f"The bytes of {found.name} are not in the data folder any more. Import it again.")
+    leave_file(found.path, f"raw file {found.name}")
     return file_download(request, found.path, found.name)
 
 

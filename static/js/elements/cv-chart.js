@@ -1,4 +1,4 @@
-import { fetchFigure, plotly, resolved, thin } from "../figure.js";
+import { fetchFigure, inTurn, plotly, resolved, thin } from "../figure.js";
 
 /** A plotly figure from data-src: drawn when seen, again on a new theme or size, purged when removed. */
 class Chart extends HTMLElement {
@@ -36,7 +36,7 @@ class Chart extends HTMLElement {
       this.querySelector(".chart-error")?.remove();
       this.plot ??= this.appendChild(document.createElement("div"));
       this.plot.style.height = "100%";
-      await this.draw();
+      await inTurn(() => this.draw());
       this.listen();
       this.sized.observe(this);
     } catch (error) {

@@ -40,7 +40,7 @@ class Find extends HTMLElement {
     this.mark();
     for (let at = row; at; at = at.parentElement?.closest("details")) if (at.matches("details")) at.open = true;
     const target = row.closest("[data-row]") ?? row;
-    target.querySelector(":scope > .body > details:not(.secret)")?.setAttribute("open", "");
+    target.querySelector(":scope > .body > details")?.setAttribute("open", "");
     document.querySelector("#rows .selected")?.classList.remove("selected");
     target.classList.add("selected");
     target.scrollIntoView({ block: "center" });

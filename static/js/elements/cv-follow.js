@@ -73,6 +73,9 @@ class Follow extends HTMLElement {
     part.innerHTML = await answer.text();
     const state = part.content.querySelector("#follow-state");
     state?.remove();
+    // A play-head that was moved meanwhile has brought its own.
+    const moves = ["a", "b"].some((name) => new URL(location.href).searchParams.get(name) !== here.get(name));
+    if (moves) part.content.querySelectorAll("#readout, #inspector").forEach((one) => one.remove());
     this.apply([...part.content.children]);
     const moved = Number(state?.dataset.last) > this.last;
     this.last = Number(state?.dataset.last ?? this.last);

@@ -1,6 +1,10 @@
+import { advance, collect, newRow, refusal, tell } from "../upload-rows.js";
+
 /** Files dropped anywhere on the page or chosen. What was chosen at once is sent in one request, since the server reads
  *  it together: a session and its sub-agents belong to each other. Each file has its progress; without a script a plain form. */
 const MOST_FILES = 2000;
+const KEPT = "cv-upload";
+const KEPT_MS = 20000;
 
 class Upload extends HTMLElement {
   connectedCallback() {
@@ -10,7 +14,10 @@ class Upload extends HTMLElement {
     this.rows = this.querySelector(".upload-rows");
     this.inputs = [...this.querySelectorAll("input[type=file]")];
     this.queue = [];
+    this.told = [];
     this.depth = 0;
+    this.restore();
+    window.addEventListener("pagehide", () => this.keep(), { signal });
     for (const input of this.inputs) input.addEventListener("change", () => { this.take(input.files); input.value = ""; }, { signal });
     this.form?.addEventListener("submit", (event) => { event.preventDefault(); for (const input of this.inputs) this.take(input.files); }, { signal });
     const carries = (event) => event.dataTransfer?.types.includes("Files");
@@ -26,6 +33,19 @@ class Upload extends HTMLElement {
       else this.take(event.dataTransfer.files);
     }, { signal });
     window.addEventListener("beforeunload", (event) => { if (this.sending) event.preventDefault(); }, { signal });
+  }
+
+  /** The empty Library is loaded anew once there is a session: what was told of the files is told again after it. */
+  keep() {
+    if (this.told.length) sessionStorage.setItem(KEPT, JSON.stringify({ at: Date.now(), page: location.pathname, told: this.told.slice(0, MOST_FILES) }));
+  }
+
+  restore() {
+    let kept = null;
+    try { kept = JSON.parse(sessionStorage.getItem(KEPT)); } catch { /* written by another version */ }
+    sessionStorage.removeItem(KEPT);
+    if (!kept || kept.page !== location.pathname || Date.now() - kept.at > KEPT_MS) return;
+    this.tellAll(kept.told.map(({ name, found }) => ({ entry: { name, row: this.row({ name: name.split("/").pop(), size: 0 }) }, found })));
   }
 
   disconnectedCallback() {
@@ -56,22 +76,10 @@ class Upload extends HTMLElement {
   }
 
   row(file) {
-    const row = document.createElement("div");
-    row.className = "upload-row";
-    const mark = document.createElement("span");
-    const name = Object.assign(document.createElement("span"), { className: "name", textContent: file.name, title: file.name });
-    const progress = Object.assign(document.createElement("span"), { className: "progress" });
-    const bar = document.createElement("progress");
-    bar.max = Math.max(file.size, 1);
-    bar.value = 0;
-    bar.setAttribute("aria-label", `Upload of ${file.name}`);
-    const text = document.createElement("span");
-    text.textContent = "waiting";
-    progress.append(bar, text);
-    const action = Object.assign(document.createElement("button"), { className: "btn small ghost", type: "button", textContent: "Cancel" });
-    row.append(mark, name, progress, action);
-    this.rows.append(row);
-    return { row, mark, progress, bar, text, action };
+    const made = newRow(file);
+    this.rows.append(made.row);
+    this.rows.tabIndex = 0; // many rows scroll, also by keys
+    return made;
   }
 
   next() {
@@ -115,34 +123,41 @@ class Upload extends HTMLElement {
   }
 
   end(group, answer) {
-    const reading = new Map();
-    group.forEach((entry, at) => {
-      const found = answer(entry, at);
-      this.show(entry.row, found);
-      if (found.ok && found.job_url?.startsWith("/")) reading.set(found.job_url, [...(reading.get(found.job_url) ?? []), entry.row]);
-    });
-    for (const [address, rows] of reading) this.follow(address, rows);
+    this.tellAll(group.map((entry, at) => ({ entry, found: answer(entry, at) })));
     this.next();
   }
 
-  /** What reading the files came to, once it has ended: its sentence, and the session where there is one. */
-  async follow(address, rows) {
+  tellAll(answers) {
+    const reading = new Map();
+    for (const { entry, found } of answers) {
+      this.told.push({ name: entry.name, found });
+      this.show(entry.row, found);
+      if (found.ok && found.job_url?.startsWith("/")) reading.set(found.job_url, [...(reading.get(found.job_url) ?? []), entry]);
+    }
+    for (const [address, entries] of reading) this.follow(address, entries);
+  }
+
+  /** How far reading the files is, file by file, and what each came to. */
+  async follow(address, entries) {
     const { signal } = this.stop;
     for (let tries = 0; tries < 600 && !signal.aborted; tries += 1) {
       await new Promise((resolve) => { setTimeout(resolve, 1000); });
       const response = await fetch(address, { headers: { "HX-Request": "true" }, signal }).catch(() => null);
       if (!response || ![200, 286].includes(response.status)) return;
-      if (response.status !== 286) continue;
       const state = new DOMParser().parseFromString(await response.text(), "text/html");
-      const sentence = state.querySelector("[data-outcome]")?.textContent;
-      const links = state.querySelectorAll("a[data-result]");
-      for (const row of rows) {
-        const outcome = row.row.querySelector(".outcome");
-        if (outcome && sentence) outcome.textContent = sentence;
-        const action = row.row.querySelector("a.btn");
-        if (action && links.length === 1) Object.assign(action, { href: links[0].getAttribute("href"), textContent: "Open the session" });
+      const job = {
+        isOver: response.status === 286,
+        isFailed: state.querySelector("[data-outcome]")?.classList.contains("lost") ?? false,
+        sentence: state.querySelector("[data-outcome]")?.textContent.trim() ?? "",
+        progress: state.querySelector(".progress span")?.textContent.trim() ?? "",
+        links: [...state.querySelectorAll("a[data-result]")].map((link) => link.getAttribute("href")),
+        files: [...state.querySelectorAll("tr[data-file]")].map((line) => line.dataset),
+      };
+      for (const { name, row } of entries) {
+        const members = job.files.filter(({ file }) => file.startsWith(`${name}/`));
+        tell(row, job, members.length ? members : job.files.filter(({ file }) => file === name));
       }
-      return;
+      if (job.isOver) return;
     }
   }
 
@@ -158,43 +173,4 @@ class Upload extends HTMLElement {
   }
 }
 
-/** The files at or below a dropped entry; what cannot be read is left out, as the browser does it. */
-async function collect(entry, files) {
-  if (entry.isFile) {
-    const file = await new Promise((resolve) => { entry.file(resolve, () => resolve(null)); });
-    if (file) files.push(Object.assign(file, { cvPath: entry.fullPath.replace(/^\//, "") }));
-    return;
-  }
-  const reader = entry.createReader();
-  for (;;) {
-    // A reader gives a hundred entries at a time, and an empty list at the end.
-    const part = await new Promise((resolve) => { reader.readEntries(resolve, () => resolve([])); });
-    if (part.length === 0) return;
-    for (const below of part) await collect(below, files);
-  }
-}
-
-/** How far each file of a group is, from the share of the whole that was sent: they go one after the other. */
-function advance(group, share) {
-  let left = share * group.reduce((sum, { file }) => sum + file.size, 0);
-  for (const entry of group) {
-    const { file, row } = entry;
-    const sent = Math.min(file.size, left);
-    left -= sent;
-    entry.arrived = share === 1 || (file.size > 0 && sent === file.size && left > 0);
-    if (entry.arrived) { row.bar.removeAttribute("value"); row.text.textContent = "received"; continue; }
-    row.bar.value = sent;
-    row.text.textContent = sent ? `${mb(sent)} of ${mb(file.size)} MB` : "waiting";
-  }
-}
-
-function mb(bytes) { return (bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0); }
-
-function refusal(status, body) {
-  if (typeof body?.detail === "string") return body.detail;
-  if (typeof body?.sentence === "string") return body.sentence;
-  if (status === 413) return "The file is larger than this server takes. Import it with “contextviz import PATH”.";
-  if (status === 403) return "You are signed out, or the page is too old. Reload it and drop the file again.";
-  return `The server refused it (status ${status}).`;
-}
 customElements.define("cv-upload", Upload);

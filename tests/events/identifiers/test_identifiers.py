@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from contextviz.events.identifiers import GRAMMAR, KINDS, MAX_CHARS, base_name, canonical, extract, read
+from contextviz.events.identifiers.kept import Kept
 
 LABELLED = json.loads((Path(__file__).parent / "labelled.json").read_text("utf-8"))
 
@@ -85,3 +86,18 @@ def test_hostile_repetition_is_read_in_time_that_follows_its_length(piece: str) 
     started = time.perf_counter()
     extract(piece * (40_000 // len(piece)))
     assert time.perf_counter() - started < 1
+
+
+def test_what_was_found_is_kept_by_its_text_and_how_it_was_read_and_the_oldest_is_let_go() -> None:
+    kept: Kept[list[str]] = Kept(4)
+    reads: list[str] = []
+
+    def ask(text: str, how: str = "") -> list[str]:
+        return kept.get(text, how, lambda: reads.append(text + how) or [text], len)  # type: ignore[func-returns-value]
+
+    assert ask("a") is ask("a") and ask("a", "user") == ["a"]
+    assert reads == ["a", "auser"]
+    ask("b")  # each weighs two, and four is the most
+    assert ask("auser"[:1], "user") == ["a"] and reads == ["a", "auser", "b"]
+    ask("a")
+    assert reads == ["a", "auser", "b", "a"]

@@ -321,3 +321,21 @@ def test_odd_values_are_read_and_never_raise(tmp_path: Path) -> None:
     assert (image.media_bytes, image.base64_chars, image.text.chars) == (5, 8, 0)
     assert sum_usage(one.usage for one in transcript.calls).input_tokens == 12
     assert "unreadable_time" in {one.code for one in transcript.problems}
+
+
+def test_what_the_provider_does_by_itself_is_told(tmp_path: Path) -> None:
+    file = Writer(tmp_path / f"{SESSION}.jsonl")
+    file.user("u1", "hi")
+    usage = {"input_tokens": 30, "output_tokens": 5,
+             "iterations": [{"type": "message"}, {"type": "compaction"}, {"type": "message"}]}  # fmt: skip
+    edits = {"applied_edits": [{"type": "clear_tool_uses_20250919", "cleared_tool_uses": 3}]}
+    message = {"role": "assistant", "id": "m1", "model": "m", "content": [], "usage": usage}
+    file.row("a1", "assistant", message=message | {"context_management": edits})
+    file.user("u2", "on")
+    file.answer("a2", "once", "m2")
+    file.save()
+    found = read_folder(tmp_path).only
+
+    assert [call.usage.input_tokens for call in found.calls] == [30, 10]
+    told = {one.code: one.value for one in found.problems}
+    assert told == {"server_context_edits": 1, "iterated_answers": 1}

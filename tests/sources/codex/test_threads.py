@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from datetime import timedelta
 from pathlib import Path
+
+import zstandard
 
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import SourceFile, Transcript
 from contextviz.sources.codex import CodexReader
 from contextviz.sources.codex.records import line_of
-from contextviz.sources.files import probe
+from contextviz.sources.files import NamedPath, probe, read_paths
+from contextviz.sources.source import ReadOptions
+from contextviz.sources.unpack import unpacked
 from contextviz.tokens.pool import MemoryPool
-from tests.sources.codex.building import THREAD, Rollout, read, transcripts, windows
+from tests.sources.codex.building import NOW, THREAD, Rollout, read, transcripts, windows
 
 CHILD = "019e0000-ffff-7000-8000-00000000000c"
 CHILD_TURN = "019e0001-0000-7000-8000-0000000000f1"
@@ -64,6 +69,61 @@ def test_a_fork_whose_turns_have_no_ids_is_cut_by_comparing_with_its_parent(tmp_
     fork = fork_of(parent, turn=None).write(tmp_path / "b.jsonl")
     _, second = transcripts(parent.write(tmp_path / "a.jsonl"), fork)
     assert (second.session.replayed_lines, len(second.calls)) == (5, 1)
+
+
+def test_a_copy_with_its_old_times_is_none_of_the_forks_own_lines(tmp_path: Path) -> None:
+    parent = parent_rollout()
+    fork = Rollout(CHILD, forked_from_id=THREAD)
+    head = json.loads(fork.lines[0])
+    made = "2026-05-01T12:00:00Z"
+    head["payload"]["timestamp"] = head["timestamp"] = made
+    fork.lines = [json.dumps(head), *parent.lines]
+    fork.clock += timedelta(hours=2, seconds=5)
+    fork.total = list(parent.total)
+    fork.turn()
+    fork.message("user", "ship")
+    fork.message("assistant", "shipped")
+    fork.usage(500, 400, 30)
+    (found,) = transcripts(fork.write(tmp_path / "b.jsonl"))
+    assert [call.usage.total_tokens for call in found.calls] == [530]
+    assert (found.session.replayed_lines, found.session.first_own_line) == (5, 7)
+
+
+def test_a_sub_agent_that_begins_with_its_parents_lines_counts_its_own(tmp_path: Path) -> None:
+    parent = parent_rollout()
+    child = fork_of(parent)
+    head = json.loads(child.lines[0])
+    head["payload"]["source"] = {"subagent": {"thread_spawn": {"parent_thread_id": THREAD, "depth": 1}}}
+    child.lines[0] = json.dumps(head)
+    paths = [child.write(tmp_path / "b.jsonl"), parent.write(tmp_path / "a.jsonl")]
+    first, second = transcripts(*paths)
+    assert [call.usage.total_tokens for one in (first, second) for call in one.calls] == [420, 530]
+    assert (second.session.parent, second.session.forked_from) == (THREAD, THREAD)
+
+
+def test_the_tools_that_a_thread_was_given_stand_before_its_messages(tmp_path: Path) -> None:
+    tools = {"thread_id": THREAD, "tools": [{"name": "look", "inputSchema": {}}, "odd"]}
+    rollout = Rollout(base_instructions={"text": "be exact"}, dynamic_tools=tools)
+    rollout.message("user", "go")
+    rollout.message("assistant", "gone")
+    rollout.usage(10, 0, 1)
+    (found,) = transcripts(rollout.write(tmp_path / "a.jsonl"))
+    items = found.log.window(0)
+    assert [(item.kind, item.tool_name) for item in items] == [("system", None), ("tools", "look"), ("text", None)]
+
+
+def test_a_packed_rollout_is_read_under_its_own_name(tmp_path: Path) -> None:
+    plain = parent_rollout().write(tmp_path / "plain" / "a.jsonl").read_bytes()
+    packed = tmp_path / "sessions" / f"rollout-2026-05-01T10-00-00-{THREAD}.jsonl.zst"
+    packed.parent.mkdir()
+    packed.write_bytes(zstandard.compress(plain))
+    options = ReadOptions(MemoryPool(), NOW)
+    with unpacked([NamedPath(packed, packed.name)]) as opened:
+        items = list(opened.all_of(read_paths(opened.paths, options)))
+    (file,) = [item for item in items if isinstance(item, SourceFile)]
+    (found,) = [item for item in items if isinstance(item, Transcript)]
+    assert (file.path, file.role, file.size) == (packed.name, "session", packed.stat().st_size)
+    assert (found.session.id, len(found.calls), found.files) == (THREAD, 1, [packed.name])
 
 
 def test_a_sub_agent_is_a_session_of_its_own_with_its_parent(tmp_path: Path) -> None:

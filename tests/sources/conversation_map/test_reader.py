@@ -229,3 +229,21 @@ def test_the_shared_folder_is_read_whole() -> None:
     assert sum(event.kind == "agent_spawn" and event.at_basis == "inherited" for event in read.topic_events) == 3
     assert {"undeclared_topic", "duplicate_id", "empty_summary", "missing_key"} <= set(codes(read))
     assert all(topic.thread is not None for topic in read.topics if topic.is_declared)
+
+
+def test_a_threads_archive_stands_behind_it_and_a_state_is_read_in_other_hands(tmp_path: Path) -> None:
+    pool = MemoryPool()
+    read_map(
+        tmp_path,
+        a_map(SWITCH),
+        contexts__kite__THREAD_md="# Kite Thread",
+        contexts__kite__THREAD_ARCHIVE_md="older points",
+    )
+    said = "# Session State\n- **Active context:** `boat`\n**Last Updated:** 2026-03-02 16:50\n"
+    (tmp_path / "ws" / "memory" / "session-state.md").write_text(said, "utf-8")
+    (read,) = [item for item in read_folder(tmp_path, pool) if isinstance(item, Transcript)]
+    assert read.topics[0].thread is not None
+    assert pool.get(read.topics[0].thread) == "# Kite Thread\n\nolder points"
+    assert read.session.hints == {"active_context": "boat", "state_updated": "2026-03-02 16:50"}
+    undeclared = [problem.entry for problem in read.problems if problem.code == "undeclared_topic"]
+    assert undeclared == ["boat"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from contextviz.sources.flowctx import FlowctxReader
-from tests.sources.plain.reading import Result, read
+from tests.sources.plain.reading import Result, read, write_lines
 
 T0 = 1_772_359_200_000
 SCHEMA = (
@@ -60,9 +60,11 @@ def test_originals_come_back_whole_and_under_their_hash(tmp_path: Path) -> None:
     rows = [("refs", handle(text), text, T0 + 10), ("refs", handle("short"), "other", 2**50),
             ("refs", "odd", "x", None), ("scratchpad", "s-1", "goal: ship", None)]  # fmt: skip
     result = store(tmp_path, rows)
-    found = result.one
+    found, noted = result.transcripts
 
     assert [message.native_role for message in found.messages] == ["original", "original", "original", "scratchpad"]
+    (event,) = noted.engine_events
+    assert (noted.session.id, event.type, event.data["chars"]) == ("s-1", "recall.injected", len("goal: ship"))
     assert result.texts()[0] == [text]
     assert found.messages[0].blocks[0].text.handle == handle(text) == found.messages[0].id
     assert result.codes() == ["hash_mismatch", "bad_id"]
@@ -118,3 +120,65 @@ def test_the_case_of_the_engine_is_read(shared: Path) -> None:
     assert [one.session.id for one in stores] == ["session-A"]
     originals = next(one for one in result.transcripts if one.store is None)
     assert originals.problems == [] and originals.session.counters["originals"] == 6
+
+
+def test_a_scratchpad_is_an_event_of_the_session_whose_summaries_are_there(tmp_path: Path) -> None:
+    rows = [("summary-nodes", "s-1", json.dumps([node("d0-1-3", 0, 1, 3)]), None), ("scratchpad", "s-1", "todo", None)]
+    result = store(tmp_path, rows)  # type: ignore[arg-type]
+
+    graph, originals = result.transcripts
+    assert [event.data["text"] for event in graph.engine_events] == ["todo"]
+    assert result.texts(1) == [["todo"]] and originals.session.title == "Originals of flowctx.sqlite"
+
+
+def test_the_log_of_continuity_is_events_of_the_sessions_it_names(tmp_path: Path) -> None:
+    write_lines(tmp_path / "flowctx-sessions.jsonl", [
+        {"sessionId": "s-1", "ts": T0, "turns": 4, "note": "left off at the parser", "nodes": [{}, {}]},
+        {"sessionId": "s-2", "ts": T0 + 1, "text": "x" * 3000},
+        {"other": 1, "ts": T0},
+        "not json",
+        {"sessionId": "s-1", "ts": "2026-03-01T10:00:05Z", "resumed": True},
+    ])  # fmt: skip
+    result = read(FlowctxReader(), tmp_path)
+
+    first, second = result.transcripts
+    assert (first.session.id, second.session.id) == ("s-1", "s-2")
+    assert [(event.type, event.line) for event in first.engine_events] == [
+        ("session.bootstrap", 1),
+        ("session.bootstrap", 5),
+    ]
+    data = first.engine_events[0].data
+    assert (data["turns"], data["note"], data["nodes.count"]) == (4, "left off at the parser", 2)
+    assert len(str(second.engine_events[0].data["text"])) == 2000
+    assert {(problem.code, problem.line) for problem in result.problems} == {
+        ("malformed_line", 4), ("cut_text", None), ("unknown_type", None),
+    }  # fmt: skip
+    assert result.files[0].role == "trace"
+
+
+def test_a_dump_is_what_the_summariser_was_asked_and_answered(tmp_path: Path) -> None:
+    usage = {"prompt_tokens": 900, "completion_tokens": 60}
+    write_lines(tmp_path / "memory" / "dump.jsonl", [
+        {"sessionId": "s-1", "ts": T0, "assembled": [{"role": "user", "content": "seen"}],
+         "request": {"model": "m", "system": "fold", "messages": [{"role": "user", "content": "a"}]},
+         "response": {"content": "a summary", "usage": usage}},
+        {"sessionId": "s-1", "ts": T0 + 9, "assembled": "text", "request": "fold this", "response": "short"},
+    ])  # fmt: skip
+    result = read(FlowctxReader(), tmp_path)
+    found = result.one
+
+    (call,) = found.calls
+    assert (call.purpose, call.usage.prompt_tokens, call.usage.output_tokens, call.model) == ("summary", 900, 60, "m")
+    assert result.windows() == [[("system", "text", "fold"), ("user", "text", "a")]]
+    assert [message.native_role for message in found.messages] == [
+        "system", "user", "summary", "assembled view", "prompt", "summary", "assembled view",
+    ]  # fmt: skip
+    assert found.session.parent == "s-1" and found.session.format == "flowctx-dump"
+
+
+def test_a_log_of_requests_without_the_engines_words_is_not_taken(tmp_path: Path) -> None:
+    body = {"request": {"model": "m", "messages": [{"role": "user", "content": "a"}]}, "response": {"choices": []}}
+    write_lines(tmp_path / "flowctx-dump.jsonl", [body, body])
+    write_lines(tmp_path / "sessions.jsonl", [{"sessionId": "s", "ts": T0, "type": "user", "uuid": "u"}])
+
+    assert read(FlowctxReader(), tmp_path).files == []

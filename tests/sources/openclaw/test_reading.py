@@ -185,7 +185,9 @@ def test_bookkeeping_backups_and_traces_are_listed_and_not_counted(tmp_path: Pat
     assert result.transcripts == []
     assert {name: result.files[name].role for name in names} == dict.fromkeys(names, "duplicate")
     assert result.files["s-1.jsonl.lock"].role == "ignored"
-    assert result.files["s-1.trajectory.jsonl"].reason == "same messages as the transcript"
+    assert result.files["s-1.trajectory.jsonl"].reason == (
+        "same messages as the transcript: it checks the windows of its session"
+    )
     assert not any(one.is_counted for one in result.files.values())
 
 
@@ -224,3 +226,17 @@ def test_a_forum_topic_is_a_session_of_its_own(tmp_path: Path) -> None:
     made.answer("a1")
     made.save(tmp_path / "s-1-topic-77.jsonl")
     assert read(tmp_path).only.session.id == "s-1-topic-77"
+
+
+def test_a_context_that_the_client_measured_is_told_where_it_is_not_the_billed_prompt(tmp_path: Path) -> None:
+    made = script()
+    made.user("u1")
+    for entry, state, measured in (("a1", "available", 90), ("a2", "available", 100), ("a3", "unknown", 1)):
+        usage = {"input": 60, "output": 5, "cacheRead": 40, "cacheWrite": 0,
+                 "contextUsage": {"state": state, "promptTokens": measured}}  # fmt: skip
+        made.answer(entry, usage=usage)
+    made.save(tmp_path / "s-1.jsonl")
+    found = read(tmp_path).only
+
+    assert [call.usage.prompt_tokens for call in found.calls] == [100, 100, 100]
+    assert [(one.code, one.entry, one.value) for one in found.problems] == [("context_usage", "a1", 90)]

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -129,3 +132,111 @@ def test_nothing_is_written_beside_the_store(store: sqlite3.Connection, tmp_path
     before = sorted((path.name, path.stat().st_mtime_ns) for path in tmp_path.rglob("*"))
     read(tmp_path)
     assert sorted((path.name, path.stat().st_mtime_ns) for path in tmp_path.rglob("*")) == before
+
+
+def test_a_cold_transcript_in_the_store_is_its_session_and_one_elsewhere_is_named(
+    store: sqlite3.Connection, tmp_path: Path
+) -> None:
+    fill(store, talk())
+    body = "".join(json.dumps(line) + "\n" for line in talk("s-2", "v1").lines()).encode()
+    rows = [("s-2", "s-2.jsonl.zst", zstandard.compress(body)), ("s-3", "s-3.jsonl.zst", None)]
+    store.executemany("INSERT INTO session_transcript_cold_archives VALUES (?, ?, ?)", rows)
+    store.commit()
+    result = read(tmp_path)
+    assert {one.session.id: (one.session.generation, len(one.calls)) for one in result.transcripts} == {
+        "s-1": ("active", 2), "s-2": ("active", 2),
+    }  # fmt: skip
+    assert [(one.code, one.value) for one in result.problems] == [("archive_missing", "s-3.jsonl.zst")]
+
+
+def test_a_cold_transcript_in_a_file_of_its_own_is_read_once(store: sqlite3.Connection, tmp_path: Path) -> None:
+    fill(store, talk())
+    body = "".join(json.dumps(line) + "\n" for line in talk("s-2", "v1").lines()).encode()
+    store.execute("INSERT INTO session_transcript_cold_archives VALUES ('s-2', 's-2.jsonl.zst', NULL)")
+    store.commit()
+    cold = tmp_path / "agents" / "main" / "sessions" / "cold" / "s-2.jsonl.zst"
+    cold.parent.mkdir(parents=True)
+    cold.write_bytes(zstandard.compress(body))
+    result = read(tmp_path)
+    assert sorted((one.session.id, len(one.calls)) for one in result.transcripts) == [("s-1", 2), ("s-2", 2)]
+    assert result.problems == []
+
+
+def test_a_window_that_began_as_a_fork_names_its_source_and_counts_its_own_calls(tmp_path: Path) -> None:
+    folder = tmp_path / "agents" / "main" / "agent"
+    folder.mkdir(parents=True)
+    with closing(sqlite3.connect(folder / "openclaw-agent.sqlite")) as connection:
+        connection.executescript(SCHEMA.replace(
+            "CREATE TABLE session_windows (session_id TEXT PRIMARY KEY, session_key TEXT, spawned_by TEXT)",
+            "CREATE TABLE session_windows (session_id TEXT, session_key TEXT, reason TEXT, previous_session_id TEXT)",
+        ))  # fmt: skip
+        fork = talk()
+        fork.header = {**(fork.header or {}), "id": "s-2"}
+        fork.user("w1")
+        fork.answer("w1-a")
+        fill(connection, talk())
+        fill(connection, fork)
+        rows = [("s-1", "agent:main:main", "initial", None), ("s-2", "agent:main:fork", "fork", "s-1")]
+        connection.executemany("INSERT INTO session_windows VALUES (?, ?, ?, ?)", rows)
+        connection.commit()
+    result = read(tmp_path)
+    found = {one.session.id: (one.session.forked_from, len(one.calls)) for one in result.transcripts}
+    assert found == {"s-1": (None, 2), "s-2": ("s-1", 1)}
+
+
+def test_what_the_client_says_of_its_system_prompt_is_a_hint(store: sqlite3.Connection, tmp_path: Path) -> None:
+    fill(store, talk())
+    report = {"systemPrompt": {"chars": 33325, "projectContextChars": 13183}, "skills": {"promptChars": 6394},
+              "tools": {"listChars": 0, "schemaChars": 6113, "entries": [{"name": "ls"}, {"name": "read"}]},
+              "injectedWorkspaceFiles": [{"name": "AGENTS.md"}]}  # fmt: skip
+    node(store, "agent:main:main", "s-1", systemPromptReport=report)
+    hints = read(tmp_path).only.session.hints
+    assert {name: hints[name] for name in hints if name != "session_key"} == {
+        "system_prompt_chars": 33325, "project_context_chars": 13183, "skills_prompt_chars": 6394,
+        "tool_list_chars": 0, "tool_schema_chars": 6113, "tools": 2, "workspace_files": 1,
+    }  # fmt: skip
+
+
+@contextmanager
+def somebody_else() -> Iterator[None]:
+    """As a person who owns nothing here, where the tests run as root: root may write everywhere."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_frames_that_stand_only_in_the_wal_are_read_without_the_right_to_write(tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="contextviz-wal-") as name:
+        Path(name).chmod(0o755)
+        folder = Path(name) / "agents" / "main" / "agent"
+        folder.mkdir(parents=True)
+        live = tmp_path / "live.sqlite"
+        with closing(sqlite3.connect(live)) as writer:
+            writer.executescript(SCHEMA)
+            writer.execute("PRAGMA journal_mode=WAL")
+            writer.execute("PRAGMA wal_autocheckpoint=0")
+            fill(writer, talk())
+            target = folder / "openclaw-agent.sqlite"
+            shutil.copyfile(live, target)
+            shutil.copyfile(f"{live}-wal", f"{target}-wal")
+            # Nothing of it is in the main file yet, so a reader that leaves the WAL out sees an empty session.
+            with closing(sqlite3.connect(f"file:{target}?immutable=1", uri=True)) as alone:
+                assert alone.execute("SELECT count(*) FROM transcript_events").fetchone() == (0,)
+        for path in folder.iterdir():
+            path.chmod(0o444)
+        folder.chmod(0o555)
+        before = {path.name: path.read_bytes() for path in folder.iterdir()}
+        try:
+            with somebody_else():
+                with pytest.raises(PermissionError):
+                    (folder / "probe").touch()
+                transcript = read(Path(name)).only
+        finally:
+            folder.chmod(0o755)
+        assert (len(transcript.calls), len(transcript.compactions)) == (2, 1)
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

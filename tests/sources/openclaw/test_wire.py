@@ -11,6 +11,7 @@ import pytest
 
 from contextviz.analysis.snapshots import snapshot_lines
 from tests.sources.openclaw.build import Result, read
+from tests.sources.openclaw.tracing import read_all
 
 SHARED = Path(__file__).resolve().parents[4] / "shared"
 pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="the specification's samples are not beside the project")
@@ -64,3 +65,33 @@ def test_pi_files_hold_the_whole_request() -> None:
 def test_with_lossless_claw_the_transcript_alone_is_partial() -> None:
     one = read(SHARED / "samples" / "oc-lossless1").only
     assert {snapshot.basis for snapshot in one.log.snapshots} == {"partial"}
+
+
+@pytest.mark.parametrize(
+    ("name", "verdicts"),
+    [
+        ("oc-cachetrace", {"trace_confirmed": 48}),
+        ("oc-legacy", {"trace_confirmed": 45}),
+        ("oc-lossless1", {"trace_confirmed": 23, "trace_differs": 19}),
+    ],
+)
+def test_the_clients_own_logs_confirm_the_windows_and_leave_them_exact(name: str, verdicts: dict[str, int]) -> None:
+    result = read_all(SHARED / "samples" / name)
+    one = next(one for one in result.transcripts if one.calls)
+    found = {key: value for key, value in one.session.counters.items() if key.startswith("trace_")}
+    assert found == verdicts
+    scored = score(name, result)
+    assert (scored["exact"], scored["recall"], scored["precision"], scored["missing"]) == (1.0, 1.0, 1.0, 0)
+    assert {snapshot.basis for snapshot in one.log.snapshots} == {"rules"}
+
+
+def test_every_message_of_every_request_is_proven_by_the_cache_trace_although_it_cut_most() -> None:
+    one = next(one for one in read_all(SHARED / "samples" / "oc-cachetrace").transcripts if one.calls)
+    checks = [snapshot.check for snapshot in one.log.snapshots if snapshot.check is not None]
+    assert (sum(check.proven for check in checks), sum(check.by_role for check in checks)) == (
+        sum(check.rebuilt for check in checks), 0,
+    )  # fmt: skip
+    assert all((check.client, check.traced) == (1, check.rebuilt + 1) for check in checks)
+    # The runtime context that the transcript lacks stands at the end of all of them.
+    ends = [one.log.window(position)[-1] for position in range(48)]
+    assert {(item.kind, item.basis, item.text.chars) for item in ends} == {("injected", "recorded", 220)}

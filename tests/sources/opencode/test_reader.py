@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -165,5 +167,114 @@ def test_of_two_exports_of_a_session_the_longer_counts(tmp_path: Path) -> None:
 def test_other_json_is_not_ours(tmp_path: Path) -> None:
     write(tmp_path / "a.json", {"info": {"id": "x"}, "messages": [{"role": "user", "content": "a"}]})
     write(tmp_path / "b.json", {"info": {"id": "x"}, "messages": []})
+
+    assert read(OpenCodeReader(), tmp_path).files == []
+
+
+PARTS = [{"type": "step-start"}, text("looking"), tool("c1", "A"), step(tokens(100))]
+INFO = {
+    "id": "ses_1",
+    "projectID": "p",
+    "directory": "/srv",
+    "title": "demo",
+    "version": "1.2",
+    "time": {"created": T0},
+}
+
+
+def one_session() -> list[Json]:
+    return [user(1, "look"), answer(2, PARTS, tokens(100)), user(3, "thanks")]
+
+
+def storage(folder: Path, messages: list[Json], info: Json = INFO) -> None:
+    """The same session as OpenCode keeps it: a file for each session, message and part."""
+    name = info["id"]
+    write(folder / "session" / "p" / f"{name}.json", info)
+    for message in messages:
+        entry = message["info"]["id"]
+        write(folder / "message" / name / f"{entry}.json", {**message["info"], "sessionID": name})
+        for number, part in enumerate(message["parts"]):
+            own = {"id": f"prt_{entry}_{number}", "sessionID": name, "messageID": entry}
+            write(folder / "part" / entry / f"{own['id']}.json", {**part, **own})
+
+
+def database(path: Path, messages: list[Json], name: str = "ses_1", parent: str | None = None) -> None:
+    """The same session as rows, whose data is the JSON without its ids."""
+    connection = sqlite3.connect(path)
+    connection.executescript(
+        "CREATE TABLE IF NOT EXISTS session (id TEXT PRIMARY KEY, project_id TEXT, parent_id TEXT, directory TEXT,"
+        " title TEXT, version TEXT, time_created INTEGER, time_updated INTEGER, revert TEXT);"
+        "CREATE TABLE IF NOT EXISTS message (id TEXT PRIMARY KEY, session_id TEXT, time_created INTEGER, data TEXT);"
+        "CREATE TABLE IF NOT EXISTS part (id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, data TEXT);"
+        "CREATE TABLE IF NOT EXISTS account (access_token TEXT);"
+    )
+    row = (name, "p", parent, "/srv", "demo", "1.2", T0, T0, None)
+    connection.execute("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    for message in reversed(messages):
+        info = dict(message["info"])
+        entry = f"{name}-{info.pop('id')}"
+        connection.execute("INSERT INTO message VALUES (?, ?, ?, ?)", (entry, name, T0, json.dumps(info)))
+        for number, part in enumerate(message["parts"]):
+            own = f"prt_{entry}_{number}"
+            connection.execute("INSERT INTO part VALUES (?, ?, ?, ?)", (own, entry, name, json.dumps(part)))
+    connection.execute("INSERT INTO account VALUES ('not for anybody')")
+    connection.commit()
+    connection.close()
+
+
+def test_an_export_the_storage_and_the_database_say_the_same(tmp_path: Path) -> None:
+    export(tmp_path / "a", "ses_1", one_session())
+    storage(tmp_path / "b" / "storage", one_session())
+    (tmp_path / "c").mkdir()
+    database(tmp_path / "c" / "opencode.db", one_session())
+    results = [read(OpenCodeReader(), tmp_path / name) for name in "abc"]
+
+    for result in results:
+        session = result.one.session
+        assert (session.id, session.title, session.format_version) == ("ses_1", "demo", "1.2")
+        assert session.cwd == "/srv"
+        assert result.windows() == results[0].windows()
+        assert result.texts() == results[0].texts()
+        (call,) = result.one.calls
+        assert (call.usage.prompt_tokens, call.usage.cache_write_tokens) == (112, 2)
+    assert {one.role for one in results[1].files} == {"session"} and len(results[1].files) == 1 + 3 + 6
+    assert [one.role for one in results[2].files] == ["store"] and results[2].files[0].session == "ses_1"
+
+
+def test_a_sub_agent_in_the_database_is_part_of_its_parent(tmp_path: Path) -> None:
+    database(tmp_path / "opencode.db", one_session())
+    database(
+        tmp_path / "opencode.db", [user(1, "find"), answer(2, [text("found"), step(tokens(30))])], "ses_2", "ses_1"
+    )
+    result = read(OpenCodeReader(), tmp_path)
+
+    assert [(one.id, one.task, one.message_count) for one in result.one.subagents] == [("ses_2", "demo", 2)]
+    assert [call.agent for call in result.one.calls] == [None, "ses_2"]
+
+
+def test_a_session_in_both_is_counted_once(tmp_path: Path) -> None:
+    database(tmp_path / "opencode.db", one_session())
+    storage(tmp_path / "storage", one_session()[:2])
+    result = read(OpenCodeReader(), tmp_path)
+
+    assert len(result.one.calls) == 1 and len(result.one.messages) == 3
+    assert {one.role for one in result.files} == {"store", "duplicate"}
+
+
+def test_messages_whose_session_file_is_missing_are_read_all_the_same(tmp_path: Path) -> None:
+    storage(tmp_path, one_session())
+    (tmp_path / "session" / "p" / "ses_1.json").unlink()
+    found = read(OpenCodeReader(), tmp_path).one
+
+    assert found.session.id == "ses_1" and found.session.title is None and len(found.messages) == 3
+
+
+def test_another_database_with_those_tables_is_not_taken(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "opencode.db")
+    connection.executescript(
+        "CREATE TABLE session (id TEXT); CREATE TABLE message (id TEXT); CREATE TABLE part (id TEXT);"
+    )
+    connection.commit()
+    connection.close()
 
     assert read(OpenCodeReader(), tmp_path).files == []

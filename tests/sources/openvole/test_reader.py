@@ -123,6 +123,24 @@ def test_a_shrink_in_place_is_a_microcompaction_and_a_trim_is_a_trim(tmp_path: P
     assert found.session.counters == {"compactions_without_effect": 1}
 
 
+def test_every_evaluation_is_told_those_too_after_which_nothing_was_done(tmp_path: Path) -> None:
+    session(tmp_path, "s1", [entry(0, "user", "go"), entry(9, "brain", "done")])
+    same = 'Compact hook from "@openvole/paw-compact" reduced messages from 3 to 3'
+    lines = [start(0, "go"), *budget(1, 500, 500), cost(2, 50, 1),
+             *budget(3, 800, 700, "Context at 80% — running compact", same), cost(4, 70, 1)]  # fmt: skip
+    (tmp_path / "vole.log").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    events = read(OpenVoleReader(), tmp_path).one.engine_events
+
+    told = [(event.data["current"], event.data["should"], event.data["trigger"]) for event in events
+            if event.type == "compaction.evaluated"]  # fmt: skip
+    assert told == [(500, False, "none"), (800, True, "ratio")]
+    assert [event.did_not_fire for event in events] == [True, False, False, False]
+    shown = [
+        (event.data["total"], event.data["budget"], event.line) for event in events if event.type[0:8] == "context."
+    ]
+    assert shown == [(500, 1000, 3), (700, 1000, 8)]
+
+
 def test_lines_of_the_older_form_are_read_and_have_no_day(tmp_path: Path) -> None:
     session(tmp_path, "old", ["[10:00:00] user: hello there", "[10:00:05] tool:web_fetch: {}", "",
                               entry(6, "brain", "hi")])  # fmt: skip
@@ -193,3 +211,5 @@ def test_the_real_session_reaches_its_numbers(shared: Path) -> None:
     assert [(one["before_call"] - 1, one["after_call"] - 1) for one in truth] == folds
     assert [one.kind for one in found.compactions].count("microcompact") == 1
     assert all("the log says" not in (one.note or "") for one in found.log.snapshots)
+    checks = [event for event in found.engine_events if event.type == "compaction.evaluated"]
+    assert len(checks) >= len(found.calls) and any(event.did_not_fire for event in checks)

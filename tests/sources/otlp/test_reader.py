@@ -143,10 +143,11 @@ def test_other_instrumentations_numbered_attributes_are_read(tmp_path: Path) -> 
     traceloop = {"gen_ai.request.model": "m", "gen_ai.usage.prompt_tokens": 20, "gen_ai.usage.completion_tokens": 2,
                  "gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "yo",
                  "gen_ai.completion.0.content": "hey"}  # fmt: skip
-    write(tmp_path / "t.json", envelope(span(1, openinference), span(2, traceloop)))
+    other = {**span(2, traceloop), "traceId": "1" * 32}
+    write(tmp_path / "t.json", envelope(span(1, openinference), other))
     result = read(OtlpReader(), tmp_path)
 
-    assert {one.session.id for one in result.transcripts} == {"s", f"trace-{TRACE}"}
+    assert {one.session.id for one in result.transcripts} == {"s", f"trace-{'1' * 32}"}
     assert result.texts(0) == [["hi"], ['{"name": "look", "arguments": {"a": 1}}']]
     assert result.texts(1) == [["yo"], ["hey"]]
 

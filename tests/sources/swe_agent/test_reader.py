@@ -49,6 +49,22 @@ def test_a_trajectory_without_history_shows_its_steps(tmp_path: Path) -> None:
     assert len(result.one.pairs) == 1
 
 
+def test_what_each_step_was_given_is_told_where_it_is_written(tmp_path: Path) -> None:
+    query = [{"role": "system", "content": "be brief"}, {"role": "user", "content": [{"type": "text", "text": "look"}]}]
+    later = [*query, {"role": "user", "content": "Old environment output: (40 lines omitted)"}]
+    steps = [
+        {"action": "ls", "observation": "a", "response": "r", "query": given} for given in (query, later)
+    ] + [{"action": "ls", "observation": "a", "response": "r"}]  # fmt: skip
+    write(tmp_path / "x.traj", {"trajectory": steps, "info": {"model_stats": STATS}})
+    events = read(SweAgentReader(), tmp_path).one.engine_events
+
+    assert [event.type for event in events] == ["context.assembled"] * 2
+    assert [(event.data["step"], event.data["messages"], event.data["evictedMessages"]) for event in events] == [
+        (1, 2, 0), (2, 3, 1),
+    ]  # fmt: skip
+    assert events[0].data["chars"] == len("be brief") + len("look")
+
+
 def test_mini_version_two_has_the_usage_of_each_call(tmp_path: Path) -> None:
     def response(number: int, given: int) -> dict[str, Any]:
         usage = {"prompt_tokens": given, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 30}}

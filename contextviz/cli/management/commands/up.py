@@ -4,6 +4,7 @@ import signal
 import socket
 from typing import Any
 
+from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
@@ -14,7 +15,7 @@ from contextviz.cli.database import prepare
 from contextviz.cli.listening import open_listener
 from contextviz.cli.running import AlreadyRunning, only_one, record_port
 from contextviz.cli.server import serve, terminated_like_interrupted
-from contextviz.cli.supervisor import WorkerSupervisor
+from contextviz.cli.supervisor import WorkerSupervisor, watcher_command
 from contextviz.services.access import issue_token
 from contextviz.services.receive import sweep_incoming
 from contextviz.store.queries import sessions
@@ -50,9 +51,10 @@ class Command(BaseCommand):
         prepare()
         record_port(port)
         sweep_incoming(now=timezone.now(), is_sole_server=True)  # what a killed server had half received
-        supervisor = None if options["no_worker"] else WorkerSupervisor()
+        supervisors = [] if options["no_worker"] else [WorkerSupervisor()]
+        supervisors += [WorkerSupervisor(watcher_command(), "watcher")] if settings.WATCH else []
         try:
-            if supervisor:
+            for supervisor in supervisors:
                 supervisor.start()
             if options["demo"]:
                 call_command("demo", stdout=self.stdout, stderr=self.stderr)
@@ -63,7 +65,7 @@ class Command(BaseCommand):
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_IGN)  # impatience must not leave a worker behind
             self.stdout.write("\nStopping …")
-            if supervisor:
+            for supervisor in supervisors:
                 supervisor.stop()
 
     def _serve(self, listener: socket.socket, port: int, host: str) -> None:

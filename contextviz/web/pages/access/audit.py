@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from contextviz.events.masking import without_secrets
 from contextviz.services.accounts.audit import AuditRow
-from contextviz.web.pages.held import without_secrets
 
 KINDS: Mapping[str, str] = {
     "sign_in": "signed in",

@@ -12,6 +12,7 @@ from django.urls import reverse
 from contextviz.analysis.budget import BudgetTable, CacheEconomics, Headroom, bill, cache_economics
 from contextviz.charts import budget as treemap
 from contextviz.charts import budget_calls, palette, words
+from contextviz.events.masking import without_secrets
 from contextviz.services.budget import prices as own
 from contextviz.store.queries import snapshots
 from contextviz.store.values import SessionRow
@@ -31,7 +32,7 @@ from contextviz.web.pages.budget.rows import (
     repeat_rows,
     tool_rows,
 )
-from contextviz.web.pages.held import first_lines, title_of, without_secrets
+from contextviz.web.pages.held import first_lines, title_of
 from contextviz.web.pages.tabs import Tab, session_tabs
 
 Listed = TypeVar("Listed")

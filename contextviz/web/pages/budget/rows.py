@@ -16,9 +16,9 @@ from contextviz.analysis.budget import (
     bill,
 )
 from contextviz.charts import palette
+from contextviz.events.masking import without_secrets
 from contextviz.events.usage import sum_usage
 from contextviz.tokens.prices import MILLION, PriceTable
-from contextviz.web.pages.held import without_secrets
 from contextviz.web.pages.links import call_url, compaction_url, message_url
 
 

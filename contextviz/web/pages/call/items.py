@@ -95,7 +95,7 @@ def call_items(
         url = reverse("item", args=[place.session_id, one.position])
         text = shown(
             beginning(texts.get(item.text.digest, b""), PREVIEW_CHARS), chars=item.text.chars, limit=PREVIEW_CHARS,
-            most_bytes=PREVIEW_BYTES, url=url,
+            most_bytes=PREVIEW_BYTES, url=url, unmask=reverse("unmask_item", args=[place.session_id, one.position]),
         )  # fmt: skip
         line = boundary[1] if one.place == boundary[0] else ""
         rows.append(CallItem(row, item.role, item.kind.replace("_", " "), text, url, item.basis == "derived", line))
@@ -161,8 +161,9 @@ def item_text(session_id: int, position: int) -> tuple[ContextItem, Shown]:
     data = READER.raw([item.text]).get(item.text.digest, b"")
     url = reverse("item_download", args=[session_id, position])
     text = shown(
-        beginning(data, WHOLE_BYTES), chars=item.text.chars, limit=WHOLE_BYTES, most_bytes=WHOLE_BYTES, url=url
-    )
+        beginning(data, WHOLE_BYTES), chars=item.text.chars, limit=WHOLE_BYTES, most_bytes=WHOLE_BYTES, url=url,
+        unmask=reverse("unmask_item", args=[session_id, position]),
+    )  # fmt: skip
     return item, replace(text, url=url)
 
 

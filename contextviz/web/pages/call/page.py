@@ -16,6 +16,7 @@ from contextviz.events.snapshot import ContextItem
 from contextviz.services import figures
 from contextviz.store.queries import calls
 from contextviz.store.values import SessionRow, WindowItem
+from contextviz.web.pages.boundary_words import window_words
 from contextviz.web.pages.call.items import (
     CallItem,
     Counts,
@@ -29,9 +30,11 @@ from contextviz.web.pages.call.items import (
 from contextviz.web.pages.session.facts import Fact
 from contextviz.web.pages.session.inspector import (
     BASES,
+    CheckNote,
     CompositionTable,
     Side,
     changes_between,
+    check_of,
     composition_table,
     missing_window,
     note_of,
@@ -105,11 +108,15 @@ class CallPage:
     composition: CompositionTable
     # The context window in tokens, None where it is not known
     window: int | None
+    # Where it is from, "" where the source reported it
+    window_from: str
     # Usage as reported, and what identifies the call
     facts: tuple[Fact, ...]
     # How the window is known; what is uncertain; why it is not known ("" where it is)
     basis: str
     note: str
+    # How it stands to the client's own log of its requests; None without one
+    check: CheckNote | None
     missing: str
     listing: Listing
     prefix: Prefix | None
@@ -156,15 +163,17 @@ def call_page(row: SessionRow, number: int, place: Place, start: int) -> CallPag
         number=number,
         tabs=tuple(session_tabs(row, "call")),
         strip=strip_of(read.place, read.table) if is_on_strip else None,
-        readout=readout_of(read.place, read.table, calls.compactions(row.id, with_lists=False))
+        readout=readout_of(read.place, read.table, calls.compactions(row.id, with_lists=False), row.window_basis)
         if is_on_strip
         else None,
         links=_links(read),
         composition=composition_table(read.a.composition if read.a else None, read.b.composition),
         window=read.table.window[read.table.calls.index(number)] if is_on_strip else row.window,
+        window_from=window_words(row.window_basis),
         facts=_facts(read.call),
         basis=BASES[window.snapshot.basis] if window else "",
         note=note_of(read.b),
+        check=check_of(read.b),
         missing="" if window else missing_window(read.b.composition),
         listing=replace(listing, items=items),
         prefix=prefix,

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from contextviz.analysis.compaction import TokenFact
 from contextviz.events.compaction import Compaction
+from contextviz.events.masking import holds_secrets, without_secrets
 from contextviz.store.values import NotFound, SessionRow
 from contextviz.web.pages.boundary_words import producer_name
 from contextviz.web.pages.compaction.ledger import LedgerTable, ledger_table
@@ -76,6 +77,13 @@ class SummaryText:
     chars: int
     # Why there is no text, or what else is to be known of it
     note: str
+    # Where its masked values are asked for, "" where none is masked
+    unmask_url: str = ""
+
+    @property
+    def copied(self) -> str:
+        """What a click copies: the same text, masked like the page."""
+        return without_secrets(self.text or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +213,8 @@ def boundary_page(row: SessionRow, found: Sequence[Compaction], number: int, par
         after_url=call_url(row.id, facts.after_call) if facts.after_call else "",
         before_items=len(view.before) if view.before is not None else None,
         after_items=len(view.after) if view.after is not None else None,
-        before_rows=before_rows(view, compaction, reading.before),
-        summary=_summary(compaction, whole=params.whole_summary),
+        before_rows=before_rows(row.id, view, compaction, reading.before),
+        summary=_summary(row.id, compaction, whole=params.whole_summary),
         after_rows=shown,
         more_after=max(0, len(view.after or []) - MOST_AFTER) if view.difference else 0,
         accounting=account_rows(view.accounting),
@@ -259,7 +267,7 @@ def _jumps(session_id: int, found: Sequence[Compaction], at: int) -> list[Jump]:
     return [Jump(one.number, compaction_url(session_id, one.number), one is here) for one in near]
 
 
-def _summary(compaction: Compaction, *, whole: bool) -> SummaryText:
+def _summary(session_id: int, compaction: Compaction, *, whole: bool) -> SummaryText:
     ref = compaction.summary
     note = _note_of(compaction)
     if ref is None:
@@ -267,7 +275,8 @@ def _summary(compaction: Compaction, *, whole: bool) -> SummaryText:
     text, is_cut = open_text(ref, chars=MOST_SUMMARY_CHARS if whole else SUMMARY_CHARS)
     if text is None:
         note = "The text of this summary is not held any more."
-    return SummaryText(text, ref.estimated_tokens, is_cut, ref.chars, note)
+    url = reverse("unmask_compaction", args=[session_id, compaction.number]) if text and holds_secrets(text) else ""
+    return SummaryText(text, ref.estimated_tokens, is_cut, ref.chars, note, url)
 
 
 def _note_of(compaction: Compaction) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from contextviz.analysis.compaction import STATES, LossLedger, LossRow
-from contextviz.web.pages.held import without_secrets
+from contextviz.events.masking import without_secrets
 from contextviz.web.pages.links import call_url
 
 PAGE_SIZE = 60

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from contextviz.analysis.transcript import one_line
 from contextviz.events.compaction import Compaction
 from contextviz.services.figures import strip_of
-from contextviz.store.queries.boundaries import snapshots_of_calls
+from contextviz.store.queries.snapshots import snapshots_of_calls
 from contextviz.store.values import SessionRow
 from contextviz.web.pages.boundary_words import producer_name, window_sizes
 from contextviz.web.pages.held import READER, title_of

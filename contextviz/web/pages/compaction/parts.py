@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from contextviz.analysis.compaction import Accounting, BoundaryView
@@ -12,7 +12,7 @@ from contextviz.charts.palette import category
 from contextviz.events.compaction import Compaction
 from contextviz.store.values import Window
 from contextviz.web.pages.held import first_lines
-from contextviz.web.pages.links import message_url
+from contextviz.web.pages.links import call_url, message_url
 
 MOST_AFTER = 200
 DROPPED_SIZE = 100
@@ -40,6 +40,8 @@ class BeforeRow:
     fate: str
     # The mark that goes with the fate
     mark: str
+    # The window before, from the first of these items on
+    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +80,11 @@ class AccountRow:
     is_change: bool
 
 
-def before_rows(view: BoundaryView, compaction: Compaction, before: Window | None) -> list[BeforeRow]:
+def before_rows(session_id: int, view: BoundaryView, compaction: Compaction, before: Window | None) -> list[BeforeRow]:
     """The window before by category and fate, in stack order; without a window after, by category alone."""
     counted: list[tuple[str, str, int, int]] = []
+    has_summary = _has_summary(compaction)
     if view.difference is not None:
-        has_summary = _has_summary(compaction)
         for group in view.groups:
             if group.fate != "new":
                 fate = _fate(group.fate, group.category, has_summary=has_summary)
@@ -96,15 +98,23 @@ def before_rows(view: BoundaryView, compaction: Compaction, before: Window | Non
         counted = [(name, "", *sums[name]) for name in CATEGORIES if name in sums]  # type: ignore[misc]
     order = {name: at for at, name in enumerate(CATEGORIES)}
     counted.sort(key=lambda row: (order.get(row[0], 99), row[1]))  # type: ignore[call-overload]
-    return _before_rows(counted)
+    first: dict[tuple[str, str], int] = {}
+    for change in view.difference.changes if view.difference else ():
+        if change.a is not None:
+            fate = _fate("dropped" if change.b is None else "kept", change.category, has_summary=has_summary)
+            first[(change.category, fate)] = min(change.a, first.get((change.category, fate), change.a))
+    return _before_rows(counted, first, call_url(session_id, view.facts.before_call) if view.facts.before_call else "")
 
 
-def _before_rows(counted: Sequence[tuple[str, str, int, int]]) -> list[BeforeRow]:
+def _before_rows(
+    counted: Sequence[tuple[str, str, int, int]], first: Mapping[tuple[str, str], int], call: str
+) -> list[BeforeRow]:
     largest = max((tokens for *_, tokens in counted), default=0) or 1
     return [
         BeforeRow(
             key,
             category(key).name, items, tokens, round(tokens / largest * 100, 1), fate, MARKS.get(fate, ""),
+            f"{call}?from={first.get((key, fate), 0) + 1}#i-{first.get((key, fate), 0) + 1}" if call else "",
         )
         for key, fate, items, tokens in counted
     ]  # fmt: skip

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 from contextviz.analysis.compaction import BoundaryView, boundary, later_uses
 from contextviz.analysis.composition import Calibration, Composition
+from contextviz.events.artefacts.markers import find_markers
 from contextviz.events.call import ModelCall
 from contextviz.events.compaction import Compaction
-from contextviz.events.markers import find_markers
 from contextviz.events.message import Message
 from contextviz.events.session import Session, Transcript
 from contextviz.events.snapshot import ContextItem
 from contextviz.services.figures import composition_of
 from contextviz.store.queries import calls, messages, snapshots
-from contextviz.store.queries.boundaries import find_handles
+from contextviz.store.queries.texts import find_handles
 from contextviz.store.values import SessionRow, Window
 from contextviz.web.pages.held import READER, HeldTexts, hold
 
@@ -48,7 +48,7 @@ def read_boundary(row: SessionRow, compaction: Compaction, *, ledger: bool, at_o
     before = _window(row.id, compaction.before_call)
     after = _window(row.id, compaction.after_call)
     windows = (before, after)
-    transcript, moved = _partial(row, compaction, windows, *_near_calls(row.id, compaction))
+    transcript, moved = _partial(row, compaction, windows, _near_calls(row.id, compaction))
     calibration = _calibration(row.id, compaction, before)
     view = boundary(transcript, moved, HeldTexts({}, False), calibration=calibration, with_ledger=False)
     dropped_bytes = sum(change.item.text.size for change in view.dropped)
@@ -67,22 +67,37 @@ def _window(session_id: int, call_index: int | None) -> Window | None:
     return None if call_index is None else snapshots.window_of_call(session_id, call_index)
 
 
-def _near_calls(session_id: int, compaction: Compaction, *, most: int = 0) -> tuple[list[ModelCall], int]:
-    """The calls beside the boundary with `most` before them, and the index of the first."""
+@dataclass(frozen=True, slots=True)
+class _Near:
+    """Neighbouring calls, the index of the first, and the oldest message of whose calls they tell (0 for all)."""
+
+    calls: list[ModelCall]
+    start: int
+    oldest: int
+
+
+def _near_calls(session_id: int, compaction: Compaction, held: Window | None = None) -> _Near:
+    """The calls beside the boundary, with as many before as said what the window `held`, MOST_CALLS_BEFORE at most."""
     last = compaction.after_call if compaction.after_call is not None else compaction.before_call
     if last is None:
-        return [], 0
+        return _Near([], 0, 0)
     first = compaction.before_call if compaction.before_call is not None else last
-    start = max(0, first - most)
-    return calls.calls(session_id, start=start, stop=last + 1), start
+    items = held.items if held is not None else ()
+    said = [one.item.message_index for one in items if one.item.message_index is not None]
+    reach, start = max(0, first - MOST_CALLS_BEFORE), first
+    if said:
+        start = min(calls.first_call_since(session_id, min(said), start=reach), first)
+    found = calls.calls(session_id, start=start, stop=last + 1)
+    known = [call.message_index for call in found if call.message_index is not None]
+    whole = start == 0 or (bool(said) and start > reach)
+    return _Near(found, start, 0 if whole else min(known, default=0))
 
 
 def _partial(
     row: SessionRow,
     compaction: Compaction,
     windows: tuple[Window | None, Window | None],
-    near: list[ModelCall],
-    start: int,
+    near: _Near,
 ) -> tuple[Transcript, Compaction]:
     """A transcript of the near calls alone, and the compaction with its calls as places among them.
 
@@ -90,17 +105,15 @@ def _partial(
     """
     transcript = Transcript(Session(row.source_id, row.format, cwd=row.cwd))
     after_call = compaction.after_call
-    transcript.calls = [replace(call, message_index=None) if call.index == after_call else call for call in near]
+    transcript.calls = [replace(call, message_index=None) if call.index == after_call else call for call in near.calls]
     moved = replace(
         compaction,
-        before_call=None if compaction.before_call is None else compaction.before_call - start,
-        after_call=None if after_call is None else after_call - start,
+        before_call=None if compaction.before_call is None else compaction.before_call - near.start,
+        after_call=None if after_call is None else after_call - near.start,
     )
-    known = [call.message_index for call in near if call.message_index is not None]
-    oldest = min(known, default=0) if start else 0
     for window, at in zip(windows, (moved.before_call, moved.after_call), strict=True):
         if window is not None and at is not None:
-            items = [_placed(one.item, oldest) for one in window.items]
+            items = [_placed(one.item, near.oldest) for one in window.items]
             transcript.log.add(at, items, basis=window.snapshot.basis, note=window.snapshot.note)
     return transcript, moved
 
@@ -140,8 +153,7 @@ def _with_ledger(
     view: BoundaryView,
     calibration: Calibration | None,
 ) -> BoundaryView:
-    near = _near_calls(row.id, compaction, most=MOST_CALLS_BEFORE)
-    transcript, moved = _partial(row, compaction, windows, *near)
+    transcript, moved = _partial(row, compaction, windows, _near_calls(row.id, compaction, windows[0]))
     refs = [item.text for item in view.after or []] + [change.item.text for change in view.dropped]
     pool = hold(refs, most_bytes=MOST_TEXT_BYTES)
     originals = _originals([pool.texts.get(item.text.digest, "") for item in view.after or []])

@@ -191,7 +191,8 @@ def _bar(node: GraphNode, span: tuple[float, float], top: int, is_selected: bool
         for name, holds in (("lit", node.in_context), ("selected", is_selected), ("found", bool(node.findings)))
         if holds
     )
-    stands = f"{node.kind}, depth {node.depth}, {tokens(node.tokens)} tokens for {counted(node.covers, 'message')}"
+    covered = counted(node.covers, "message") if node.covers or node.kind != "rolling" else "what it does not say"
+    stands = f"{node.kind}, depth {node.depth}, {tokens(node.tokens)} tokens for {covered}"
     words = [f"{node.id}: {stands}", "in the window now" if node.in_context else "", *node.findings[:3]]
     return Bar(
         node.id, "?" + urlencode({"node": node.id}) + "#node", round(left, 3), round(width, 3), top,

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from contextviz.analysis.recognised import node_of, recognised_summaries
 from contextviz.analysis.summary_graph import BandItem, GraphNode, SummaryGraph
 from contextviz.events.compaction import Compaction
-from contextviz.store.queries import calls, messages
+from contextviz.store.queries import calls, engine_events, messages
 
 MOST_BUCKETS = 240
+MOST_RECOGNISED = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,8 @@ class GraphReading:
 
 def outline(session_id: int, message_count: int) -> GraphReading:
     """The rolling graph by the places of the compactions, messages not read: a summary stands for what is before the
-    first message that its compaction kept. Node ids are those of analysis.summary_graph. Two queries."""
+    first message that its compaction kept. Node ids are those of analysis.summary_graph; summaries that an engine left
+    in messages stand beside them. Four queries at most."""
     own = [one for one in calls.compactions(session_id, with_lists=False) if one.agent is None and one.on_active_path]
     kept = messages.indexes_of_entries(session_id, [one.first_kept for one in own if one.first_kept])
     count = max(message_count, 1)
@@ -69,6 +72,7 @@ def outline(session_id: int, message_count: int) -> GraphReading:
     if latest is not None:
         nodes[-1] = replace(latest, in_context=True)
         band.insert(0, BandItem("summary", latest.id, latest.x, latest.width, 0, latest.tokens))
+    nodes.extend(_recognised(session_id, {node.text.digest for node in nodes}, end, count))
     found = SummaryGraph("rolling", nodes, edges, band, [], 0, message_count)
     return GraphReading(found, _flat(end / count), "rolling", {}, is_checked=False)
 
@@ -87,6 +91,22 @@ def _node(one: Compaction, end: int, begin: int, count: int, before: str | None)
         one.summary.estimated_tokens, False, None, None, None, one.at, () if before is None else (before,), (),
         one.summary,
     )  # fmt: skip
+
+
+def _recognised(session_id: int, known: set[bytes], end: int, count: int) -> list[GraphNode]:
+    """The summaries in messages, each where its message is; what they stand for is not gone into here."""
+    events = engine_events.artefacts(session_id, type="summary.created", limit=MOST_RECOGNISED)
+    wanted = [int(event.data["message"] or 0) for event in events]
+    found = recognised_summaries(events, messages.messages_at(session_id, wanted) if wanted else {})
+    names = {str(one.event.data["id"]) for one in found}
+    made = [(node_of(one, names), one.message.index) for one in found]
+    return [
+        GraphNode(
+            node.id, "rolling", 0, None, (index + 0.5) / count, 0, 0.0, 0, node.tokens, index >= end, None, None, None,
+            node.created_at, (), (), node.text,
+        )
+        for node, index in made if node.text.digest not in known
+    ]  # fmt: skip
 
 
 def _flat(lit_from: float) -> list[Bucket]:

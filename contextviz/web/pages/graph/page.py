@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from contextviz.analysis.summary_graph import GraphNode, SummaryGraph
 from contextviz.charts.words import counted
+from contextviz.events.masking import holds_secrets
 from contextviz.events.problem import ReadProblem
 from contextviz.store.values import JobRow, SessionRow
 from contextviz.web.pages.compaction.boundary import StripFacts
@@ -45,13 +46,13 @@ class NodePane:
     says: str
     # Whether it is in the window now
     is_lit: bool
-    # Its text and whether that is cut; None where it is not held
+    # Its text and whether that is cut; None where it is not held.
     text: str | None
     is_cut: bool
     # The whole text
     whole_url: str
-    # Messages it stands for, at any distance
-    covers: int
+    # Messages it stands for, at any distance; None where its text says nothing of them
+    covers: int | None
     # Its own tokens, and those of the messages it stands for; None where not known
     tokens: int | None
     stands_for: int | None
@@ -72,6 +73,8 @@ class NodePane:
     findings: list[str]
     # Where the expand form goes
     expand_url: str
+    # Where its masked values are asked for, "" where none is masked
+    unmask_url: str
     # Whether its text is one of a store or of the session's own compaction
     is_rolling: bool
 
@@ -100,8 +103,8 @@ class TwinRow:
     kind: str
     # Its right depth
     depth: int
-    # Messages it stands for
-    covers: int
+    # Messages it stands for, None where its text says nothing of them
+    covers: int | None
     # Stored tokens
     tokens: int | None
     # Whether it is in the window now
@@ -212,6 +215,11 @@ def _link(node_id: str) -> NodeLink:
     return NodeLink(node_id, "?" + urlencode({"node": node_id}) + "#node")
 
 
+def _covers(node: GraphNode) -> int | None:
+    """What a summary stands for. One that was recognised in a message mostly does not say."""
+    return None if node.kind == "rolling" and not node.covers else node.covers
+
+
 def _pane(row: SessionRow, reading: GraphReading, node: GraphNode, *, whole: bool) -> NodePane:
     text, is_cut = open_text(node.text, chars=MOST_TEXT_CHARS if whole else TEXT_CHARS)
     covered = [reading.tokens.get(name) for name in reading.graph.covered_messages(node.id)]
@@ -219,13 +227,21 @@ def _pane(row: SessionRow, reading: GraphReading, node: GraphNode, *, whole: boo
     return NodePane(
         node.id, f"{node.kind}, depth {node.depth}", node.in_context, text, is_cut,
         "?" + urlencode({"node": node.id, "text": "all"}) + "#node",
-        node.covers, node.tokens, stands_for,
+        _covers(node), node.tokens, stands_for,
         stands_for / node.tokens if stands_for and node.tokens else None,
         [_link(name) for name in node.consumers[:20]], [_link(name) for name in node.made_from[:60]],
         node.created_at, node.earliest_at, node.latest_at, node.model,
         node.stored_depth if node.stored_depth not in (None, node.depth) else None,
-        list(node.findings), reverse("graph_expand", args=[row.id, node.id]), node.kind == "rolling",
+        list(node.findings), reverse("graph_expand", args=[row.id, node.id]),
+        _unmask_url(row.id, node) if text and holds_secrets(text) else "", node.kind == "rolling",
     )  # fmt: skip
+
+
+def _unmask_url(session_id: int, node: GraphNode) -> str:
+    # A rolling summary is in no store; as a text it has its hash.
+    if node.kind == "rolling":
+        return reverse("unmask_original", args=[node.text.sha256])
+    return reverse("unmask_summary", args=[session_id, node.id])
 
 
 def _window(found: SummaryGraph) -> list[WindowPart]:
@@ -261,7 +277,7 @@ def _twin(found: SummaryGraph | None, page: int) -> tuple[list[TwinRow], int, st
     start = (number - 1) * TWIN_ROWS
     rows = [
         TwinRow(
-            node.id, _link(node.id).url, node.kind, node.depth, node.covers, node.tokens, node.in_context,
+            node.id, _link(node.id).url, node.kind, node.depth, _covers(node), node.tokens, node.in_context,
             ", ".join(node.made_from[:8]) + (f" and {len(node.made_from) - 8} more" if len(node.made_from) > 8 else ""),
             "; ".join(node.findings[:3]),
         )

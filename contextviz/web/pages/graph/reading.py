@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from contextviz.analysis.summary_graph import graph, rolling_store
 from contextviz.events.compaction import StoreMessage, SummaryStore
-from contextviz.store.queries import summaries, transcripts
+from contextviz.store.queries import engine_events, summaries, transcripts
 from contextviz.store.values import SessionRow
 from contextviz.web.pages.graph.outline import MOST_BUCKETS, Bucket, GraphReading, outline
 
@@ -18,8 +18,9 @@ ROLES = {"user": "user", "assistant": "assistant", "toolResult": "result", "tool
 
 
 def read_graph(row: SessionRow) -> GraphReading | None:
-    """The graph of a session; None where there is neither a store nor a compaction."""
-    if not row.node_count and not row.compaction_count:
+    """The graph of a session; None where there is neither a store, nor a compaction, nor a summary that an engine left
+    in a message. One query where there is none of the first two."""
+    if not row.node_count and not row.compaction_count and not engine_events.has_artefact(row.id, "summary.created"):
         return None
     if not row.node_count and row.message_count > MOST_MESSAGES:
         return _outlined(row.id, row.revision, row.updated_at, row.message_count)

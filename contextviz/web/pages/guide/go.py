@@ -10,11 +10,12 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from contextviz.charts import words
-from contextviz.events.markers import find_markers
+from contextviz.events.artefacts.markers import find_markers
+from contextviz.events.masking import without_secrets
 from contextviz.store.queries import sessions, summaries, texts
 from contextviz.store.values import JobRow, LibraryFilter, NotFound, SessionRow
 from contextviz.web.pages.guide.docs import doc_titles
-from contextviz.web.pages.held import title_of, without_secrets
+from contextviz.web.pages.held import title_of
 from contextviz.web.pages.links import call_url, compaction_url, message_url
 from contextviz.web.pages.tabs import session_tabs
 
@@ -32,6 +33,7 @@ _HEX = re.compile(r"^[0-9a-f]{6,64}$")
 # Title, other words for it, URL name.
 PAGES = (
     ("Library", "sessions home", "library"),
+    ("Live", "growing now watch feed events", "live"),
     ("Search", "find texts messages", "search"),
     ("Topics", "conversation maps", "topics"),
     ("Originals", "hash marker retrieve handle", "originals"),
@@ -39,6 +41,7 @@ PAGES = (
     ("Settings", "theme time zone delete", "settings"),
     ("API keys", "settings token", "api_keys"),
     ("Prices and windows", "settings cost", "prices"),
+    ("Coverage", "formats readers supported observed", "coverage"),
     ("Docs", "help manual", "docs"),
 )
 # Title, other words, what the script does, its key.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from contextviz.services.ingest import FoundHome
+from contextviz.store.queries import calls
 from contextviz.store.queries.sparklines import Sparkline
 from contextviz.store.values import Facet, Page, SessionRow, UploadRow
 from contextviz.web.pages.jobs import JobView
@@ -111,13 +112,14 @@ def library_page(
 ) -> LibraryPage:  # fmt: skip
     """The page object of one state of the Library."""
     start = (page.number - 1) * page.size
+    notes = calls.notes_of([row.id for row in page.items if row.problem_count])
     return LibraryPage(
         query=query,
         notices=query.notices,
         interrupted=interrupted,
         total=total,
         found=page.total,
-        groups=grouped(page.items, pictures, by_day=query.sort == "time"),
+        groups=grouped(page.items, pictures, notes, by_day=query.sort == "time"),
         columns=_columns(query),
         filters=_filters(query, facets),
         toggles=[

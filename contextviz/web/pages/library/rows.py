@@ -12,6 +12,7 @@ from django.utils import timezone
 from contextviz.charts import words
 from contextviz.store.queries.sparklines import Sparkline
 from contextviz.store.values import SessionRow
+from contextviz.web.pages.boundary_words import window_words
 from contextviz.web.pages.library.sparkline import Spark, spark
 from contextviz.web.shell import STATES
 
@@ -41,8 +42,8 @@ class SessionLine:
     state: str
     # Folder, agent's name, sub-agents: the second line
     about: str
-    # How many problems reading it found
-    problems: int
+    # How many problems and notes reading it found, in words
+    problems: str
     # The program that wrote it, and the format
     program: str
     format: str
@@ -56,12 +57,16 @@ class SessionLine:
     used: int | None
     window: int | None
     threshold: int | None
+    # Where the window is from, "" where the source reported it
+    window_from: str
     # How `used` is known
     basis: str
     # How often it was compacted
     compactions: int
-    # Dollars, where the source reports them; else billed tokens
+    # Dollars, as recorded or from prices, and which; how many calls have no price; without any, billed tokens
     cost: float | None
+    cost_basis: str
+    unpriced: int
     billed: int | None
 
 
@@ -73,15 +78,15 @@ class DayGroup:
     lines: list[SessionLine]
 
 
-def session_line(row: SessionRow, picture: Sparkline | None) -> SessionLine:
-    """One session as the table shows it."""
+def session_line(row: SessionRow, picture: Sparkline | None, notes: int) -> SessionLine:
+    """One session as the table shows it; `notes` of its problems are mere notes."""
     program, kind = program_and_format(row.format)
     return SessionLine(
         url=reverse("session", args=[row.id]),
         title=row.title or row.source_id,
         state=STATES.get(row.status, "idle"),
         about=" · ".join(_about(row)),
-        problems=row.problem_count,
+        problems=words.findings(row.problem_count - notes, notes),
         program=program,
         format=kind,
         at=row.ended_at or row.started_at,
@@ -90,9 +95,12 @@ def session_line(row: SessionRow, picture: Sparkline | None) -> SessionLine:
         used=row.occupancy_tokens,
         window=row.window,
         threshold=row.compaction_threshold,
+        window_from=window_words(row.window_basis),
         basis=row.occupancy_basis,
         compactions=row.compaction_count,
         cost=row.cost_usd,
+        cost_basis=row.cost_basis,
+        unpriced=row.cost_unpriced_calls,
         billed=row.spend_total_tokens,
     )
 
@@ -120,12 +128,14 @@ def _about(row: SessionRow) -> Iterable[str]:
         yield words.counted(row.topic_count, "topic")
 
 
-def grouped(rows: Iterable[SessionRow], pictures: Mapping[int, Sparkline], *, by_day: bool) -> list[DayGroup]:
+def grouped(
+    rows: Iterable[SessionRow], pictures: Mapping[int, Sparkline], notes: Mapping[int, int], *, by_day: bool
+) -> list[DayGroup]:
     """Rows in their order, with a heading where the day changes."""
     groups: list[DayGroup] = []
     now = timezone.localtime()
     for row in rows:
-        line = session_line(row, pictures.get(row.id))
+        line = session_line(row, pictures.get(row.id), notes.get(row.id, 0))
         name = _heading(line.at, now) if by_day else ""
         if not groups or groups[-1].name != name:
             groups.append(DayGroup(name, []))

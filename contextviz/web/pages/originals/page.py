@@ -10,9 +10,11 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from contextviz.events.masking import holds_secrets, without_secrets
+from contextviz.services.retrieve import OF_STORE
 from contextviz.store.queries import jobs, sessions
 from contextviz.store.values import JobRow, SessionRow
-from contextviz.web.pages.held import READER, without_secrets
+from contextviz.web.pages.held import READER
 from contextviz.web.pages.links import message_url
 from contextviz.web.pages.originals.markers import SessionMarkers
 
@@ -81,6 +83,8 @@ class OriginalRow:
     is_cut: bool
     # The text as a file
     download_url: str
+    # Where its masked values are asked for, "" where none is masked
+    unmask_url: str
     # Texts that the prefix could mean
     candidates: list[CandidateRow]
 
@@ -165,6 +169,7 @@ def _originals(found: Sequence[dict[str, Any]], *, chars: int) -> list[OriginalR
                 [_place(place) for place in one.get("places", [])],
                 text.text if text else None, bool(text and text.is_cut),
                 reverse("original_download", args=[sha256]) if text else "",
+                reverse("unmask_original", args=[sha256]) if text and holds_secrets(text.text) else "",
                 [_candidate(each, opened) for each in one.get("candidates", [])],
             )
         )  # fmt: skip
@@ -172,6 +177,9 @@ def _originals(found: Sequence[dict[str, Any]], *, chars: int) -> list[OriginalR
 
 
 def _sentence(one: dict[str, Any]) -> str:
+    engine_id = str(one["handle"]).partition("_")
+    if one["status"] == "missing" and engine_id[0] in OF_STORE and engine_id[1]:
+        return f"This is an id of lossless-claw's own store and no hash: {OF_STORE[engine_id[0]]}"
     return {
         "verified": "The bytes were hashed again and give this hash: this is the original.",
         "mismatch": "The stored bytes hash to something else: this is not the original.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -64,10 +65,13 @@ class Surroundings:
 
 def surroundings(table: StripTable, window: int | None) -> Surroundings:
     """The reported prompts beside the table's compactions."""
-    at = {call: row for row, call in enumerate(table.calls)}
-    beside = [call for mark in table.compactions for call in (mark.before_call, mark.after_call)]
-    sizes = {call: table.reported[at[call]] for call in beside if call is not None and call in at}
-    return Surroundings(window, {call: size for call, size in sizes.items() if size is not None})
+    sizes: dict[int, int] = {}
+    for call in {call for mark in table.compactions for call in (mark.before_call, mark.after_call)}:
+        at = bisect_left(table.calls, call) if call is not None else len(table.calls)
+        size = table.reported[at] if at < len(table.calls) and table.calls[at] == call else None
+        if call is not None and size is not None:
+            sizes[call] = size
+    return Surroundings(window, sizes)
 
 
 def compaction_row(one: Compaction, place: Place, around: Surroundings, texts: Mapping[bytes, bytes]) -> CompactionRow:

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
-from contextviz.web.pages.session.shown import safe_cut
+from contextviz.events.masking import safe_cut
 from contextviz.web.templatetags.masked import masked
 
 LINE_CHARS = 160

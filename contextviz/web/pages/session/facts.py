@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.conf import settings
 from django.urls import reverse
 
+from contextviz.analysis.windows import configured_window
 from contextviz.charts import words
 from contextviz.events.problem import ReadProblem
-from contextviz.events.session import LineCounts
+from contextviz.events.session import Configuration, LineCounts
 from contextviz.services.accounts.people import has_others
 from contextviz.services.accounts.privacy import may_decide
 from contextviz.store.queries import calls, sessions
@@ -30,6 +30,16 @@ FORMATS = {
     "conversation-map": "Conversation map",
     "lossless-claw": "lossless-claw store",
 }
+
+
+_WINDOW_WORDS = {
+    "table": ", from our table", "hint": ", by the index", "configuration": ", by the agent's configuration",
+}  # fmt: skip
+
+
+_COST_WORDS = {
+    "reported": ", as written by the client", "derived": ", from prices", "estimated": ", from estimated usage",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +91,18 @@ class Sharing:
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """The agent's configuration as far as it shapes the window."""
+
+    # The files, and what else they hold: "Read from openclaw.json. 29 other settings are not kept."
+    text: str
+    # Engine, window and threshold, as far as it says them
+    lines: tuple[Fact, ...]
+    # The settings by name, in the order of the names
+    settings: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Everything below the inspector's items."""
 
@@ -96,6 +118,8 @@ class Facts:
     problems_url: str
     # "99.97 % of 1,204 lines read", "" where lines mean nothing
     coverage: str
+    # What the agent's configuration says of its context, None where none came with the session
+    configuration: Beside | None
     # Who sees it
     sharing: Sharing
 
@@ -118,8 +142,28 @@ def facts_of(detail: SessionDetail, place: Place) -> Facts:
     return Facts(
         tuple(lines), tuple(agents), max(0, len(transcript.subagents) - SHOWN_AGENTS),
         tuple(problem_row(one) for one in problems), row.problem_count, reverse("problems", args=[row.id]),
-        coverage_words(transcript.lines), _sharing(row),
+        coverage_words(transcript.lines), _beside(row, transcript.session.configuration), _sharing(row),
     )  # fmt: skip
+
+
+def _beside(row: SessionRow, found: Configuration | None) -> Beside | None:
+    if found is None:
+        return None
+    names = " and ".join(name.rsplit("/", 1)[-1] for name in found.files)
+    verb = "is" if found.left_out == 1 else "are"
+    other = f" {words.counted(found.left_out, 'other setting')} {verb} not kept." if found.left_out else ""
+    lines = [
+        Fact("Context engine", found.engine or "the client's own", is_code=found.engine is not None),
+        Fact("Window by configuration", _tokens(configured_window(found, row.model, row.agent))),
+        Fact("Compacts above", _tokens(row.compaction_threshold)),
+    ]
+    settings = [Fact(name, str(value).lower() if isinstance(value, bool) else str(value), is_code=True)
+                for name, value in sorted(found.settings.items())]  # fmt: skip
+    return Beside(f"Read from {names} by a list of what is allowed.{other}", tuple(lines), tuple(settings))
+
+
+def _tokens(tokens: int | None) -> str:
+    return words.UNKNOWN if tokens is None else f"{words.tokens(tokens)} tok"
 
 
 def _sharing(row: SessionRow) -> Sharing:
@@ -127,11 +171,10 @@ def _sharing(row: SessionRow) -> Sharing:
     is_alone = viewer.user_id is None or not has_others(viewer.user_id)
     text = "Only its owner and admins see it." if row.is_private else "Everybody here sees it."
     may = may_decide(row)
-    has_limit = bool(settings.RETENTION_DAYS or settings.RETENTION_BYTES)
     return Sharing(
         "" if is_alone and not row.is_private else text, row.is_private, row.is_kept,
         reverse("session_privacy", args=[row.id]) if may and (row.is_private or not is_alone) else "",
-        reverse("session_keep", args=[row.id]) if may and (row.is_kept or has_limit) else "",
+        reverse("session_keep", args=[row.id]) if may else "",
     )  # fmt: skip
 
 
@@ -161,14 +204,19 @@ def coverage_words(lines: LineCounts) -> str:
     return ", ".join(parts) + "."
 
 
+def _left_out(row: SessionRow) -> str:
+    if not row.cost_unpriced_calls or row.cost_usd is None:
+        return ""
+    verb = "has" if row.cost_unpriced_calls == 1 else "have"
+    return f", without {words.counted(row.cost_unpriced_calls, 'call')} that {verb} no price"
+
+
 def _own(row: SessionRow) -> list[Fact]:
     version = f" {row.format_version}" if row.format_version else ""
     failed = f", {row.failed_call_count:,} failed" if row.failed_call_count else ""
     window = "not reported"
     if row.window is not None:
-        window = f"{words.tokens(row.window)} tok" + {"table": ", from our table", "hint": ", by the index"}.get(
-            row.window_basis or "", ""
-        )
+        window = f"{words.tokens(row.window)} tok" + _WINDOW_WORDS.get(row.window_basis or "", "")
     return [
         Fact("Read from", FORMATS.get(row.format, row.format) + version),
         Fact("Session", row.source_id, is_code=True),
@@ -178,7 +226,7 @@ def _own(row: SessionRow) -> list[Fact]:
         Fact("Calls", f"{row.call_count:,}{failed}"),
         Fact("Messages", f"{row.message_count:,}"),
         Fact("Tokens spent, reported", words.tokens(row.spend_total_tokens)),
-        Fact("Cost, as written by the client", words.money(row.cost_usd)),
+        Fact("Cost" + _COST_WORDS.get(row.cost_basis, ""), words.money(row.cost_usd) + _left_out(row)),
         Fact("Estimator", row.estimator or words.UNKNOWN, is_code=row.estimator is not None),
     ]
 

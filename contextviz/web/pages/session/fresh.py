@@ -26,7 +26,7 @@ class Fresh:
     revision: int
     # The number of the last call of this window
     calls: int
-    # The readout and the inspector, where B follows the last call
+    # The readout, which counts the calls; the inspector, where B follows the last of them
     readout: Readout | None
     inspector: Inspector | None
 
@@ -59,6 +59,6 @@ def fresh(session_id: int, place: Place, *, is_following: bool) -> Fresh:
         page.after is not None,
         row.revision,
         table.calls[-1] if table.calls else 0,
-        readout_of(stand, table, compactions) if is_following and table.calls else None,
+        readout_of(stand, table, compactions, row.window_basis) if table.calls else None,
         inspector(stand, table) if is_following and table.calls else None,
     )

@@ -11,6 +11,7 @@ from contextviz.analysis.composition import Composition
 from contextviz.analysis.difference import WindowDifference, difference
 from contextviz.analysis.strip import StripTable
 from contextviz.charts import words
+from contextviz.events.evidence import SOURCES, described
 from contextviz.events.snapshot import ContextItem
 from contextviz.services import figures
 from contextviz.store.queries import snapshots
@@ -26,6 +27,24 @@ BASES = {
     "rules": "Rebuilt by the format's rules from the transcript.",
     "partial": "Partly known.",
 }
+
+
+# What stands on the badge for each verdict, with the badge's state; the log's name goes into it.
+CHECKS = {
+    "confirmed": ("verified", "confirmed by the {}"),
+    "corrected": ("mismatch", "corrected by the {}"),
+    "refuted": ("mismatch", "the {} disagrees"),
+    "differs": ("missing", "the {} differs"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckNote:
+    """What the client's own log of its requests says of a window: a badge, and a sentence with the numbers."""
+
+    state: str
+    label: str
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +106,15 @@ class Inspector:
     # How the window is known, in words; what is uncertain
     basis: str
     note: str
+    # How it stands to the client's own log of its requests; None without one
+    check: CheckNote | None
     # Without a window: why there is none
     missing: str
     # Without A: the addresses with A and B around the compaction before or after B, "" where there is none
     boundary_url: str
     boundary_text: str
+    # At the last call of the main chain: what would go if it compacted now; "" elsewhere
+    if_now_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +158,29 @@ def inspector(place: Place, table: StripTable) -> Inspector:
         gone_tokens=lists.gone_tokens,
         basis=BASES[b.window.snapshot.basis] if b.window else "",
         note=note_of(b),
+        check=check_of(b),
         missing="" if b.window else missing_window(b.composition),
         boundary_url=url,
         boundary_text=text,
+        if_now_url=reverse("if_now", args=[place.session_id]) if _is_now(place, table) else "",
     )
 
 
+def _is_now(place: Place, table: StripTable) -> bool:
+    return place.agent is None and place.b == table.calls[-1]
+
+
 def _empty(sentence: str) -> Inspector:
-    return Inspector(None, None, "", None, None, (), 0, (), 0, (), 0, 0, "", "", sentence, "", "")
+    return Inspector(None, None, "", None, None, (), 0, (), 0, (), 0, 0, "", "", None, sentence, "", "")
+
+
+def check_of(one: Side) -> CheckNote | None:
+    """How a window stands to the client's own log of its requests; None where no log speaks of the call."""
+    check = one.window.snapshot.check if one.window else None
+    if check is None:
+        return None
+    state, label = CHECKS[check.verdict]
+    return CheckNote(state, label.format(SOURCES[check.source]), described(check))
 
 
 def note_of(one: Side) -> str:

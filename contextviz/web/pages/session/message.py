@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.urls import reverse
 
@@ -12,6 +12,7 @@ from contextviz.store.values import NotFound
 from contextviz.web.pages.held import READER
 from contextviz.web.pages.session.place import Place
 from contextviz.web.pages.session.shown import Shown, beginning, shown
+from contextviz.web.pages.session.traces import OriginalLink, held_among, trace_of, with_state
 
 PAGE_BYTES = 900_000  # no reply is larger than a megabyte unless it is a download
 PAGE_BLOCKS = 200
@@ -33,6 +34,9 @@ class BlockPart:
     text: Shown
     # The text as a file
     download: str
+    # What a context engine left in it, in words, and the originals that its markers name
+    says: str
+    originals: tuple[OriginalLink, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,8 @@ def message_page(session_id: int, index: int, only: int | None = None) -> Messag
     parts = tuple(
         _part(session_id, message, at, block, texts.get(block.text.digest, b""), share) for at, block in chosen
     )
+    held = held_among(link for part in parts for link in part.originals)
+    parts = tuple(replace(part, originals=with_state(part.originals, held)) for part in parts)
     return MessagePage(
         session_id, index + 1, message.role, message.native_role, message.file, message.line, parts,
         len(message.blocks) - len(chosen) if only is None else 0, Place(session_id, message.agent).at_message(index),
@@ -73,11 +79,16 @@ def message_page(session_id: int, index: int, only: int | None = None) -> Messag
 
 def _part(session_id: int, message: Message, at: int, block: Block, data: bytes, share: int) -> BlockPart:
     download = reverse("block_download", args=[session_id, message.index, at])
-    text = shown(beginning(data, share), chars=block.text.chars, limit=share, most_bytes=share, url=download)
+    text = shown(
+        beginning(data, share), chars=block.text.chars, limit=share, most_bytes=share, url=download,
+        unmask=reverse("unmask_block", args=[session_id, message.index, at]),
+    )  # fmt: skip
     tokens = None if block.kind == "image" else block.text.estimated_tokens
     kind = block.kind.replace("_", " ")
+    trace = trace_of(message, block, data)
     return BlockPart(
-        at, kind, block.tool_name or "", block.text.sha256, tokens, block.text.size, text, download
+        at, kind, block.tool_name or "", block.text.sha256, tokens, block.text.size, text, download, trace.says,
+        trace.originals,
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from contextviz.events.compaction import Compaction
 from contextviz.services import figures
 from contextviz.store.queries import calls, messages, sessions
 from contextviz.store.values import SessionDetail, SessionRow
+from contextviz.web.pages.boundary_words import window_words
 from contextviz.web.pages.held import READER
 from contextviz.web.pages.session.boundaries import CompactionRow, Surroundings, compaction_row, nearest, surroundings
 from contextviz.web.pages.session.facts import FORMATS, Facts, facts_of
@@ -47,6 +48,8 @@ class Readout:
     # The number of the last call, and the window in tokens
     last: int
     window: int | None
+    # Where the window is from, "" where the source reported it
+    window_from: str
     # B's place among the calls of a sub-agent's window, and how many those are; None for the main chain
     place: int | None
     count: int | None
@@ -117,6 +120,8 @@ class SessionPage:
     notices: tuple[str, ...]
     # The pane that a narrow screen shows
     pane: str
+    # The same place with messages as Markdown, or as they were written
+    other_text_url: str
     # Where new rows come from, the stream that tells of them, and the revision shown
     fresh_url: str
     live_url: str
@@ -146,7 +151,7 @@ def session_page(session_id: int, place: Place) -> SessionPage:
         tabs=tuple(session_tabs(row, "session")),
         bottom=_bottom(place),
         strip=strip_of(stand, table) if table.calls else None,
-        readout=readout_of(stand, table, compactions) if table.calls else None,
+        readout=readout_of(stand, table, compactions, row.window_basis) if table.calls else None,
         transcript=transcript,
         inspector=shown_inspector,
         compactions=_compactions(own[-SHOWN_COMPACTIONS:], place, around),
@@ -157,7 +162,8 @@ def session_page(session_id: int, place: Place) -> SessionPage:
         agent=_agent_name(detail, place.agent),
         notices=(*place.notices, *moved),
         pane=place.pane,
-        fresh_url=reverse("session_fresh", args=[row.id]),
+        other_text_url=place.url(is_raw=not place.is_raw),
+        fresh_url=Place(row.id, is_raw=place.is_raw).url("session_fresh"),
         live_url=reverse("session_live", args=[row.id]),
         revision=row.revision,
     )
@@ -232,8 +238,8 @@ def strip_of(place: Place, table: StripTable) -> Strip:
     )
 
 
-def readout_of(place: Place, table: StripTable, compactions: Sequence[Compaction]) -> Readout:
-    """The line over the strip: both play-heads in numbers."""
+def readout_of(place: Place, table: StripTable, compactions: Sequence[Compaction], window_basis: str | None) -> Readout:
+    """The line over the strip: both play-heads in numbers; `window_basis` is the session's."""
     a = _head("A", place.a, table) if place.a is not None else None
     b = _head("B", place.b, table) if place.b is not None else None
     both = a is not None and b is not None and a.tokens is not None and b.tokens is not None
@@ -243,6 +249,7 @@ def readout_of(place: Place, table: StripTable, compactions: Sequence[Compaction
         b,
         table.calls[-1],
         table.window[table.calls.index(place.b)] if place.b is not None else None,
+        window_words(window_basis),
         table.calls.index(place.b) + 1 if place.b is not None and place.agent is not None else None,
         len(table.calls) if place.agent is not None else None,
         (b.tokens or 0) - (a.tokens or 0) if both and a and b else None,

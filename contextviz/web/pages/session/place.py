@@ -34,6 +34,8 @@ class Place:
     message: int | None = None
     # The pane that a narrow screen shows
     pane: str = "transcript"
+    # Whether messages are shown as they were written, without reading them as Markdown
+    is_raw: bool = False
     # What of the address could not be understood, each as a sentence
     notices: tuple[str, ...] = ()
 
@@ -43,6 +45,7 @@ class Place:
         found: dict[str, Any] = {
             "agent": self.agent, "a": self.a, "b": self.b, "after": self.after, "before": self.before,
             "call": self.call, "message": self.message, "pane": self.pane if self.pane != "transcript" else None,
+            "raw": 1 if self.is_raw else None,
         }  # fmt: skip
         return {name: value for name, value in found.items() if value is not None}
 
@@ -75,7 +78,10 @@ def parse(session_id: int, query: Mapping[str, str]) -> Place:
     if pane not in PANES:
         notices.append(f"There is no pane called {pane[:40]!r}; the transcript is shown.")
         pane = "transcript"
-    return Place(session_id, (query.get("agent") or "")[:200] or None, pane=pane, notices=tuple(notices), **numbers)
+    return Place(
+        session_id, (query.get("agent") or "")[:200] or None, pane=pane, is_raw=query.get("raw") == "1",
+        notices=tuple(notices), **numbers,
+    )  # fmt: skip
 
 
 def _number(name: str, text: str | None, notices: list[str]) -> int | None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from django.urls import reverse
+from django.urls import get_script_prefix, reverse
 from django.utils.html import escape
 
 from contextviz.analysis.transcript import call_arguments, one_line, result_line, tool_line
 from contextviz.charts import words
+from contextviz.events.masking import safe_cut
 from contextviz.events.message import Block, Message
 from contextviz.web.pages.session.diff import DiffLine, diff_of
+from contextviz.web.pages.session.prose import prose
 from contextviz.web.pages.session.shown import (
     NOTHING,
     Shown,
@@ -20,9 +23,10 @@ from contextviz.web.pages.session.shown import (
     joined,
     line_count,
     quiet,
-    safe_cut,
     shown,
 )
+from contextviz.web.pages.session.traces import LINK_BYTES, NO_TRACE, OriginalLink, trace_of
+from contextviz.web.templatetags.masked import masked
 
 BYTES_A_CHAR = 3  # of HTML: escapes and disclosures may not make a page many times its text
 LONG_CALL = 50_000
@@ -34,6 +38,8 @@ CATEGORIES = {"thinking": "thinking", "injected": "memory", "system": "system", 
               "summary": "summary", "tool_call": "call", "tool_result": "result"}  # fmt: skip
 # Tools that start a sub-agent, as the agents that we read call them.
 SPAWNS = frozenset({"Task", "Agent", "task", "spawn_agent", "sessions_spawn"})
+# What stands for a message and a block in an address made once, and is in no session's number.
+_MESSAGE, _BLOCK = "4000000000000001", "4000000000000002"
 Place = tuple[int, int]
 
 
@@ -76,6 +82,8 @@ class Row:
     is_error: bool = False
     # An edit's lines
     diff: tuple[DiffLine, ...] = ()
+    # The originals that markers in its text, or in its result, name
+    originals: tuple[OriginalLink, ...] = ()
     # The call's number in the gutter, once a call, with its address
     call: int | None = None
     call_url: str = ""
@@ -84,16 +92,20 @@ class Row:
     def size(self) -> int:
         """About how many bytes of HTML its texts make."""
         inner = sum(len(line.html) + 12 for line in self.diff)
-        return len(self.text.html) + len(self.output.html) + len(escape(self.line)) + len(escape(self.facts)) + inner
+        links = LINK_BYTES * len(self.originals)
+        texts = len(self.text.html) + len(self.output.html) + len(escape(self.line)) + len(escape(self.facts))
+        return texts + inner + links
 
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """Makes rows of messages. `texts` holds bytes by digest, `level` how many characters of each are shown."""
+    """Makes rows of messages. `texts` holds bytes by digest, `level` how many characters of each are shown; `is_raw`
+    shows what was written without reading it as Markdown."""
 
     session_id: int
     texts: Mapping[bytes, bytes]
     level: int
+    is_raw: bool = False
 
     def rows(self, message: Message, results: Mapping[Place, Result], merged: frozenset[Place]) -> list[Row]:
         """The rows of one message; results that stand with their calls are left out."""
@@ -101,7 +113,8 @@ class Maker:
         for at, block in enumerate(message.blocks[:MOST_BLOCKS]):
             if (message.index, at) not in merged:
                 row_id = f"m-{message.index}" if not found else f"m-{message.index}-{at}"
-                found.append(self._row(message, at, block, row_id, results.get((message.index, at))))
+                result = results.get((message.index, at))
+                found.append(self._traced(self._row(message, at, block, row_id, result), message, block, result))
         left = len(message.blocks) - MOST_BLOCKS
         if left > 0:
             name, category = _speaker(message)
@@ -121,13 +134,30 @@ class Maker:
             return self._tool(message, at, block, row_id, result)
         return makers.get(block.kind, self._fold)(message, at, block, row_id)
 
+    def _traced(self, row: Row, message: Message, block: Block, result: Result | None) -> Row:
+        """The row with what a context engine left in its text, or in its result."""
+        of, inner = (message, block) if result is None else (result.message, result.block)
+        trace = trace_of(of, inner, self.texts.get(inner.text.digest, b""))
+        if trace is NO_TRACE or not (trace.says or trace.originals):
+            return row
+        says = trace.says[:1].upper() + trace.says[1:]
+        if row.form == "fold" and block.kind in ("summary", "injected", "system"):
+            return replace(row, name=says or row.name, originals=trace.originals)
+        return replace(row, facts=joined([trace.says, row.facts]), originals=trace.originals)
+
     def _shown(self, message: Message, at: int, block: Block, limit: int | None = None) -> Shown:
         data = self.texts.get(block.text.digest, b"")
         level = self.level if limit is None else limit
         return shown(
             beginning(data, level), chars=block.text.chars, limit=level, most_bytes=level * BYTES_A_CHAR,
             url=block_url(self.session_id, message.index, at),
+            unmask=unmask_url(self.session_id, message.index, at),
+            render=prose if self._is_prose(message, block) else masked,
         )  # fmt: skip
+
+    def _is_prose(self, message: Message, block: Block) -> bool:
+        # A client's own words to the model are in a fold, as they were sent; what a tool gave is nobody's Markdown.
+        return not self.is_raw and block.kind == "text" and (message.role == "assistant" or message.is_human)
 
     def _text(self, message: Message, at: int, block: Block, row_id: str) -> Row:
         name, category = _speaker(message)
@@ -203,7 +233,19 @@ class Maker:
 
 def block_url(session_id: int, message: int, block: int) -> str:
     """Where the whole text of a block is."""
-    return f"{reverse('message', args=[session_id, message])}?block={block}"
+    return f"{_addresses(session_id, get_script_prefix())[0].replace(_MESSAGE, str(message))}?block={block}"
+
+
+def unmask_url(session_id: int, message: int, block: int) -> str:
+    """Where the masked values of a block are asked for."""
+    address = _addresses(session_id, get_script_prefix())[1]
+    return address.replace(_MESSAGE, str(message)).replace(_BLOCK, str(block))
+
+
+@lru_cache(maxsize=64)  # a page has hundreds of blocks, and each address made from its name takes its time
+def _addresses(session_id: int, prefix: str) -> tuple[str, str]:
+    numbers = [session_id, int(_MESSAGE), int(_BLOCK)]
+    return reverse("message", args=numbers[:2]), reverse("unmask_block", args=numbers)
 
 
 def _speaker(message: Message) -> tuple[str, str]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 
+from contextviz.events.masking import MARGIN_CHARS, safe_cut
 from contextviz.events.secrets import find_secrets
-from contextviz.web.templatetags.masked import masked
+from contextviz.web.templatetags.masked import MARK, masked
 
-MARGIN_CHARS = 4096  # read beyond the cut, so that a secret across it is still recognised
 MASK = "•••"
 LEVELS = (2000, 1200, 800, 500, 320, 200, 120)
 
@@ -19,7 +19,7 @@ LEVELS = (2000, 1200, 800, 500, 320, 200, 120)
 class Shown:
     """A text, or its beginning, ready for a page."""
 
-    # Escaped, with secrets behind disclosures
+    # Escaped, with words in place of secrets
     html: SafeString
     # Whether there is more than `html` holds
     is_cut: bool
@@ -28,35 +28,30 @@ class Shown:
     chars: int
     # Where the whole text is, "" where it is all here
     url: str = ""
+    # Where its masked values are asked for, "" where none is masked
+    unmask: str = ""
 
 
 NOTHING = Shown(SafeString(""), False, 0, 0)
 
 
-def shown(text: str, *, chars: int, limit: int, most_bytes: int, url: str = "") -> Shown:
-    """At most `limit` characters of `text` and `most_bytes` bytes of HTML; `chars` is the whole text's length."""
+def shown(
+    text: str, *, chars: int, limit: int, most_bytes: int, url: str = "", unmask: str = "",
+    render: Callable[[str], SafeString] = masked,
+) -> Shown:  # fmt: skip
+    """At most `limit` characters of `text` and `most_bytes` bytes of HTML; `chars` is the whole text's length, `unmask`
+    where its masked values are asked for. `render` makes the HTML, and masks."""
     if limit <= 0 or most_bytes <= 0:
         return Shown(SafeString(""), chars > 0, 0, chars, url)
     part = safe_cut(text, limit)
-    html = masked(part)
+    html = render(part)
     size = len(html.encode())
     while size > most_bytes and part:
         part = safe_cut(text, int(len(part) * most_bytes / size * 0.95))
-        html = masked(part)
+        html = render(part)
         size = len(html.encode())
     is_cut = len(part) < chars
-    return Shown(html, is_cut, len(part), chars, url if is_cut else "")
-
-
-def safe_cut(text: str, limit: int) -> str:
-    """The first `limit` characters, fewer where a secret would be cut in half."""
-    if len(text) <= limit:
-        return text
-    # Half a secret would no longer look like one.
-    for secret in find_secrets(text[: limit + MARGIN_CHARS]):
-        if secret.start < limit < secret.end:
-            return text[: secret.start]
-    return text[:limit]
+    return Shown(html, is_cut, len(part), chars, url if is_cut else "", unmask if MARK in html else "")
 
 
 def quiet(text: str) -> str:
@@ -84,7 +79,7 @@ def beginning(data: bytes, chars: int) -> str:
     return data[: wanted * 4].decode("utf-8", errors="ignore")[:wanted]
 
 
-def both_ends(data: bytes, size: int = 8000) -> str:
+def both_ends(data: bytes, size: int = 2000) -> str:
     """The text, or its beginning and end: where results say how they ended."""
     if len(data) <= 2 * size:
         return data.decode("utf-8", errors="ignore")

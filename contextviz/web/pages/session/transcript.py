@@ -17,12 +17,14 @@ from contextviz.web.pages.session.boundaries import CompactionRow, Surroundings,
 from contextviz.web.pages.session.place import Place
 from contextviz.web.pages.session.rows import FOLDED_CHARS, Maker, Result, Row
 from contextviz.web.pages.session.shown import LEVELS, level_for
+from contextviz.web.pages.session.traces import held_among, with_state
 
 PAGE_MESSAGES = 100
 PAGE_BLOCKS = 110
 PAGE_CHARS = 44_000
 PAGE_BYTES = 70_000  # of HTML for texts; with the markup round them a page stays below 150 KB
 ROW_MARKUP = 320
+LINE_BYTES = 100  # of a row's line and facts
 LEAD = 8  # messages shown before the one that is jumped to
 
 
@@ -125,20 +127,32 @@ def _without_led_in(session_id: int, listed: list[Message]) -> list[Message]:
 def entries_of(
     listed: Sequence[Message], place: Place, compactions: Sequence[Compaction], *, is_end: bool, around: Surroundings
 ) -> tuple[Row | CompactionRow, ...]:
-    """The rows of these messages, with the compactions between them. Four queries at most."""
+    """The rows of these messages, with the compactions between them. Five queries at most."""
     results = _results(place.session_id, listed)
     own = [one for one in compactions if one.agent == place.agent and _has_place(one)]
     spots = _spots(listed, own, is_end)
     refs = _refs(listed, results, [one for found in spots.values() for one in found])
     texts = READER.raw(refs)
     open_ones = {block.text.digest for message in listed for block in message.blocks if block.kind == "text"}
-    start = level_for(((ref.chars, LEVELS[0] if ref.digest in open_ones else FOLDED_CHARS) for ref in refs), PAGE_CHARS)
+    # What stands round the texts takes its share, so that the first level tried is mostly the last one.
+    left = PAGE_BYTES - (ROW_MARKUP + LINE_BYTES) * sum(max(1, len(message.blocks)) for message in listed)
+    sizes = ((ref.chars, LEVELS[0] if ref.digest in open_ones else FOLDED_CHARS) for ref in refs)
+    start = level_for(sizes, min(PAGE_CHARS, left))
     found: list[Row | CompactionRow] = []
     for level in (one for one in LEVELS if one <= start):
-        found = _entries(listed, results, spots, place, around, Maker(place.session_id, texts, level))
+        found = _entries(listed, results, spots, place, around, Maker(place.session_id, texts, level, place.is_raw))
         if sum(row.size + ROW_MARKUP for row in found if isinstance(row, Row)) <= PAGE_BYTES:
             break
-    return tuple(found)
+    return tuple(_with_originals(found))
+
+
+def _with_originals(found: list[Row | CompactionRow]) -> list[Row | CompactionRow]:
+    """Rows whose originals say whether they are held. One query where a row names any, else none."""
+    held = held_among(link for row in found if isinstance(row, Row) for link in row.originals)
+    return [
+        replace(row, originals=with_state(row.originals, held)) if isinstance(row, Row) and row.originals else row
+        for row in found
+    ]
 
 
 def _entries(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from urllib.parse import urlencode
@@ -14,11 +14,12 @@ from django.utils.safestring import SafeString
 from contextviz.analysis.topics import Finding, Lane, TopicTable, swim_lanes
 from contextviz.charts import topics as charts
 from contextviz.charts.words import counted
+from contextviz.events.masking import without_secrets
 from contextviz.events.text import TextRef
 from contextviz.events.topic import Topic, TopicEvent
 from contextviz.store.values import SessionRow
 from contextviz.web.markdown import note
-from contextviz.web.pages.held import open_text, title_of, without_secrets
+from contextviz.web.pages.held import open_text, title_of
 from contextviz.web.pages.tabs import Tab, session_tabs
 from contextviz.web.pages.topics.lanes import LaneTable, lane_table
 
@@ -152,6 +153,8 @@ class TopicMapPage:
     more_events: int
     # Events without a time
     unplaced: int
+    # What the agent wrote down as its active topic (session-state.md), and when; "" where it wrote nothing
+    state: str
     # The topic in the pane, None where the map has none
     topic: TopicPane | None
     # Said where the query names a topic that is not there
@@ -171,9 +174,10 @@ def topics_page(rows: Sequence[SessionRow]) -> TopicsPage:
 
 
 def topic_map_page(
-    row: SessionRow, topics: Sequence[Topic], events: Sequence[TopicEvent], *, chosen: str, now: datetime
-) -> TopicMapPage:
-    """One map; `chosen` is the slug of the topic in the pane, "" for the first."""
+    row: SessionRow, topics: Sequence[Topic], events: Sequence[TopicEvent], *, chosen: str, now: datetime,
+    hints: Mapping[str, int | str | None],
+) -> TopicMapPage:  # fmt: skip
+    """One map; `chosen` is the slug of the topic in the pane, "" for the first. `hints` are the session's."""
     table = swim_lanes(topics, events, now=now)
     drawn = lane_table(table, events)
     names = {lane.topic: lane.name for lane in table.lanes}
@@ -186,12 +190,19 @@ def topic_map_page(
         reverse("topic_figure", args=[row.id]), charts.height(drawn), charts.summary(drawn),
         [_lane_name(one, drawn, at, one is shown) for at, one in enumerate(table.lanes[:MOST_LANES])],
         max(0, len(table.lanes) - MOST_LANES),
-        rows[:MOST_EVENTS], max(0, len(rows) - MOST_EVENTS), len(table.unplaced),
+        rows[:MOST_EVENTS], max(0, len(rows) - MOST_EVENTS), len(table.unplaced), _state(hints, names),
         _pane(shown, drawn, place, topics, events, table, names) if shown is not None else None,
         chosen[:80] if chosen and lane is None else "",
         _days([row for row in rows if row.code == "compaction"])[:MOST_EVENTS],
         table.findings[:MOST_FINDINGS], max(0, len(table.findings) - MOST_FINDINGS),
     )  # fmt: skip
+
+
+def _state(hints: Mapping[str, int | str | None], names: Mapping[str, str]) -> str:
+    slug, when = hints.get("active_context"), hints.get("state_updated")
+    if not slug:
+        return ""
+    return names.get(str(slug), str(slug))[:120] + (f", written {when}" if when else "")
 
 
 def figure_table(topics: Sequence[Topic], events: Sequence[TopicEvent]) -> LaneTable:

@@ -11,22 +11,29 @@ from threading import Lock
 from typing import IO
 
 from django.core.handlers.asgi import ASGIRequest
-from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
-from django.shortcuts import render
-from django.urls import path
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.urls import path, reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from contextviz.services import export as copies
 from contextviz.services.accounts.audit import note
 from contextviz.services.export import Decisions, ExportRefused, Report
+from contextviz.services.export.kept import kept_report
+from contextviz.services.export.looking import last_look, open_look
 from contextviz.services.export.sizes import text_bytes
-from contextviz.store.values import SessionRow
+from contextviz.store.values import NotFound, SessionRow
 from contextviz.web.access import session_read
-from contextviz.web.answers import CHUNK_BYTES
+from contextviz.web.answers import CHUNK_BYTES, see_other
+from contextviz.web.htmx import page_or_fragment
 from contextviz.web.pages.export import decided, export_page
+from contextviz.web.pages.jobs import job_view
+from contextviz.web.pages.unmasked import of_place
+from contextviz.web.queueing import enqueue_after_commit
+from contextviz.web.views.sharing.unmask import show_unmasked
 
-LOOKED_AT_ONCE = 1_000_000  # bytes of texts; more are looked through when asked for
+LOOKED_AT_ONCE = 1_000_000  # bytes of texts; more are looked through by a job
 KEPT_REPORTS = 4
 TYPES = {"json": "application/json", "md": "text/markdown; charset=utf-8", "html": "text/html; charset=utf-8"}
 _reports: OrderedDict[tuple[int, int, datetime], Report] = OrderedDict()
@@ -38,20 +45,50 @@ def export(request: HttpRequest, session_id: int) -> HttpResponseBase:
     """The review; a POST with the decisions downloads the copy, or says with 422 what is still to be decided."""
     row = session_read(request, session_id)
     size = text_bytes(row.id)
+    report = _report(row, size)
     if request.method == "POST":
-        return _download(request, row, size)
-    wanted = request.GET.get("look") == "1" or size <= LOOKED_AT_ONCE
-    report = _report(row) if wanted else _held(row)
-    page = export_page(row, report, Decisions(), size=size)
-    return render(request, "export/review.html", {"page": page})
+        return _download(request, row, size, report)
+    return _review(request, row, report, Decisions(), size=size)
 
 
-def _download(request: HttpRequest, row: SessionRow, size: int) -> HttpResponseBase:
-    report, decisions = _report(row), decided(request.POST)
+@require_POST
+def export_look(request: HttpRequest, session_id: int) -> HttpResponse:
+    """Open the job that looks a large session through."""
+    row = session_read(request, session_id)
+    with transaction.atomic():
+        enqueue_after_commit(open_look(row.id, now=timezone.now()))
+    return see_other(reverse("export", args=[row.id]))
+
+
+@require_POST
+def export_unmask(request: HttpRequest, session_id: int) -> HttpResponse:
+    """The value of one place of the review, which is written down."""
+    row = session_read(request, session_id)
+    report = _report(row, text_bytes(row.id))
+    place = report.places.get(request.POST.get("place", "")) if report else None
+    if place is None:
+        raise NotFound("There is no such place in this session any more. Open its export again.")
+    return show_unmasked(request, of_place(row.id, place))
+
+
+def _review(
+    request: HttpRequest, row: SessionRow, report: Report | None, decisions: Decisions, *, size: int, error: str = "",
+    form: str = "json", status: int = 200,
+) -> HttpResponse:  # fmt: skip
+    job = last_look(row.id) if report is None else None
+    shown = job_view(job, {}, now=timezone.now()) if job is not None else None
+    page = export_page(row, report, decisions, size=size, error=error, form=form, job=shown)
+    return page_or_fragment(request, "export/review.html", "export/_review.html", {"page": page}, status=status)
+
+
+def _download(request: HttpRequest, row: SessionRow, size: int, report: Report | None) -> HttpResponseBase:
+    decisions = decided(request.POST)
     wanted = request.POST.get("form", "json")
     form = next((known for known in copies.FORMATS if known == wanted), None)
     stack = ExitStack()
     try:
+        if report is None:
+            raise ExportRefused("Nothing was exported: this session was not looked through yet, or has grown since.")
         if form is None:
             raise ExportRefused("Nothing was exported: choose JSON, Markdown or HTML.")
         lacking = [place for place, one in decisions.by_place.items() if one.action == "keep" and not one.reason]
@@ -62,8 +99,8 @@ def _download(request: HttpRequest, row: SessionRow, size: int) -> HttpResponseB
         if not refused.places:
             _forget(row)  # it changed meanwhile
             row = session_read(request, row.id)
-        page = export_page(row, _report(row), decisions, size=size, error=str(refused), form=wanted)
-        return render(request, "export/review.html", {"page": page}, status=422)
+        report = _report(row, size)
+        return _review(request, row, report, decisions, size=size, error=str(refused), form=wanted, status=422)
     kept = report.kept(decisions)
     if kept:
         note("secret_unmasked", target=f"export of session {row.id}: {len(kept)} kept")
@@ -115,12 +152,18 @@ class _AsyncChunks:
         self._stack.close()
 
 
-def _report(row: SessionRow) -> Report:
-    """What was found in this revision of the session, looked through again where that is not held."""
-    found = _held(row)
-    if found is not None:
-        return found
-    report = copies.look_through(row.id)
+def _report(row: SessionRow, size: int) -> Report | None:
+    """What was found in this revision of the session, which is looked through here where it is small; None where it is
+    large and no job has done so."""
+    report = _held(row)
+    if report is not None:
+        return report
+    if size <= LOOKED_AT_ONCE:
+        report = copies.look_through(row.id)
+    else:
+        report = kept_report(row.id, revision=row.revision, updated_at=row.updated_at)
+    if report is None:
+        return None
     with _lock:
         _reports[(row.id, report.revision, row.updated_at)] = report
         while len(_reports) > KEPT_REPORTS:
@@ -138,4 +181,8 @@ def _forget(row: SessionRow) -> None:
         _reports.pop((row.id, row.revision, row.updated_at), None)
 
 
-urlpatterns = [path("sessions/<int:session_id>/export/", export, name="export")]
+urlpatterns = [
+    path("sessions/<int:session_id>/export/", export, name="export"),
+    path("sessions/<int:session_id>/export/look/", export_look, name="export_look"),
+    path("sessions/<int:session_id>/export/unmask/", export_unmask, name="export_unmask"),
+]

@@ -1,0 +1,234 @@
+"""Sessions whose files grow on this machine: what comes is read on, and the result is that of one reading."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextviz.events.session import Transcript
+from contextviz.services import cleaning, delete, digest, figures, ingest
+from contextviz.services.digest import collecting, known, remembering
+from contextviz.services.digest.remembering import RESIDENT
+from contextviz.store import artifacts, growing
+from contextviz.store.models import ArtifactRecord, SessionRecord
+from contextviz.store.queries import jobs, uploads
+from contextviz.store.queries.transcripts import load_transcript
+from contextviz.store.values import JobRow
+from tests.services.building import artifact_files, claude_lines
+from tests.sources.openclaw.build import Script, script
+
+pytestmark = pytest.mark.django_db
+NAME = "0b1c2d3e-0000-4000-8000-000000000001.jsonl"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered() -> None:
+    RESIDENT.clear()
+
+
+def bring(path: Path) -> JobRow:
+    job = ingest.import_paths([path], now=datetime.now(UTC))
+    digest.digest(job)
+    row = jobs.get_job(job)
+    assert row.state == "done", row.outcome
+    return row
+
+
+def kept() -> tuple[Any, ...]:
+    """All that is kept of the only session: events, the Library's numbers, strips and compositions."""
+    record = SessionRecord.objects.get()
+    moving = {"id", "created_at", "updated_at", "revision"}
+    columns = {one.name: getattr(record, one.name) for one in SessionRecord._meta.concrete_fields}
+    found: Transcript = load_transcript(record.pk)
+    events = {one.name: getattr(found, one.name) for one in fields(found) if one.name != "log"}
+    log = (found.log.table.items, found.log.snapshots)
+    numbers = {name: value for name, value in columns.items() if name not in moving}
+    return events, log, numbers, figures.strip_of(record.pk), figures.compositions_of(record.pk)
+
+
+def talk(turns: int) -> Script:
+    one = script("s-1")
+    for turn in range(turns):
+        one.user(f"u{turn}")
+        one.call(f"c{turn}", f"t{turn}", prompt=100 * turn + 50)
+        one.result(f"r{turn}", f"t{turn}")
+        one.answer(f"a{turn}", prompt=100 * turn + 90)
+        if turn % 7 == 6:
+            one.add("compaction", f"k{turn}", summary=f"until {turn}", firstKeptEntryId=f"u{turn}", tokensBefore=900)
+    return one
+
+
+def test_a_session_read_as_its_file_grew_is_the_session_read_at_once(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = talk(40).save(tmp_path / "s-1.jsonl")
+    rows = path.read_bytes().splitlines(keepends=True)
+    steps = [60, 61, 62, 63, 90, 91, len(rows)]
+    for step in steps:
+        path.write_bytes(b"".join(rows[:step]) + (rows[step][:30] if step < len(rows) else b""))
+        bring(path)
+        assert SessionRecord.objects.get().entry_count == step
+    grown = kept()
+    assert SessionRecord.objects.get().revision == len(steps)
+    SessionRecord.objects.all().delete()
+    monkeypatch.setattr(remembering, "RESIDENT", remembering.Resident(most_bytes=0))
+
+    bring(path)
+
+    assert grown == kept()
+
+
+def test_only_what_was_appended_is_parsed_and_written(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / NAME
+    path.write_text(claude_lines(40))
+    bring(path)
+    (first,) = artifact_files(data_dir)
+    place = first.stat().st_ino
+    parsed: list[int] = []
+    monkeypatch.setattr("contextviz.sources.lines.parse_object", _counting(parsed))
+    path.write_text(claude_lines(41))
+
+    bring(path)
+
+    assert len(parsed) == 2, "a question and its answer"
+    (second,) = artifact_files(data_dir)
+    assert (second.stat().st_ino, second.stat().st_nlink) == (place, 1), "the bytes that were there are not copied"
+    assert second.read_bytes() == path.read_bytes()
+    assert artifacts.hash_of([second]) == second.name == ArtifactRecord.objects.get().sha256
+
+
+def _counting(parsed: list[int]) -> Any:
+    from_before = __import__("contextviz.sources.lines", fromlist=["parse_object"]).parse_object
+
+    def count(line: bytes) -> Any:
+        parsed.append(len(line))
+        return from_before(line)
+
+    return count
+
+
+def test_an_unchanged_file_is_not_opened(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / NAME
+    path.write_text(claude_lines(3))
+    bring(path)
+    ArtifactRecord.objects.update(received_at=datetime.now(UTC) + timedelta(minutes=1))  # the file is older than that
+    for place in (collecting, known):
+        for name in ("probe", "receive", "growth_of"):
+            monkeypatch.setattr(place, name, lambda *_, **__: pytest.fail("it is opened"), raising=False)
+
+    job = bring(path)
+
+    assert job.outcome == "Nothing new: 1 file with the same content was read before."
+
+
+def test_a_file_changed_with_its_time_set_back_is_noticed(data_dir: Path, tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    path.write_text(claude_lines(3))
+    os.utime(path, (1_000_000_000, 1_000_000_000))
+    bring(path)
+    path.write_text(claude_lines(3, word="gamma"))  # as many bytes
+    os.utime(path, (1_000_000_000, 1_000_000_000))
+
+    bring(path)
+
+    assert SessionRecord.objects.get().title == "gamma question 0"
+
+
+def test_a_rotated_file_is_another_session_and_the_old_one_stays(data_dir: Path, tmp_path: Path) -> None:
+    path = tmp_path / "current.jsonl"
+    path.write_text(claude_lines(3))
+    bring(path)
+    path.unlink()
+    path.write_text(claude_lines(2, session="0b1c2d3e-0000-4000-8000-000000000002", word="delta"))
+
+    bring(path)
+
+    assert sorted(SessionRecord.objects.values_list("title", "call_count")) == [
+        ("alpha question 0", 3), ("delta question 0", 2),
+    ]  # fmt: skip
+    assert len(artifact_files(data_dir)) == 2
+
+
+def test_a_file_cut_to_its_beginning_keeps_the_session_that_was_read(data_dir: Path, tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    path.write_text(claude_lines(5))
+    bring(path)
+    path.write_text(claude_lines(2))
+
+    bring(path)
+    path.write_text(claude_lines(2) + claude_lines(4)[len(claude_lines(2)) :].replace("alpha", "omega"))
+    bring(path)
+
+    assert SessionRecord.objects.get().call_count == 4
+    assert "omega answer 3" in str(artifact_files(data_dir)[0].read_text())
+
+
+def test_a_session_deleted_meanwhile_is_read_anew(data_dir: Path, tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    path.write_text(claude_lines(3))
+    bring(path)
+    bring_on = claude_lines(4)
+    delete.delete_session(delete.open_delete(SessionRecord.objects.get().pk, now=datetime.now(UTC)))
+    cleaning.drop_unused_artifacts()
+    path.write_text(bring_on)
+
+    bring(path)
+
+    assert SessionRecord.objects.get().call_count == 4
+    assert load_transcript(SessionRecord.objects.get().pk).messages[0].blocks[0].text.estimated_tokens > 0
+
+
+def test_a_longer_version_that_was_not_read_changes_nothing_of_the_shorter(data_dir: Path, tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    path.write_text(claude_lines(3))
+    bring(path)
+    shorter = ArtifactRecord.objects.get()
+    path.write_text(claude_lines(4))
+    growth = growing.growth_of(path, shorter.sha256, shorter.size, most=10**9)
+    assert growth is not None
+    with growth.tail:
+        assert growth.place()
+
+    assert artifacts.path_of(shorter.sha256).stat().st_size == growth.size, "they share the bytes"
+    found = uploads.get_raw_file(shorter.sha256)
+
+    assert found.path is not None
+    assert found.path.read_text() == claude_lines(3)
+    assert artifacts.path_of(growth.sha256).read_text() == claude_lines(4)
+
+
+def test_of_two_ways_to_grow_only_one_shares_the_bytes(data_dir: Path, tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    path.write_text(claude_lines(3))
+    bring(path)
+    base = ArtifactRecord.objects.get()
+    grown = []
+    for word in ("one", "two"):
+        path.write_text(claude_lines(3) + f'{{"type": "{word}"}}\n')
+        grown.append(growing.growth_of(path, base.sha256, base.size, most=10**9))
+
+    placed = [one.place() for one in grown if one is not None]
+    for one in grown:
+        assert one is not None
+        one.tail.close()
+
+    assert placed == [True, False]
+
+
+def test_a_file_that_no_longer_begins_as_it_did_is_no_growth(data_dir: Path, tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    path.write_text(claude_lines(3))
+    bring(path)
+    base = ArtifactRecord.objects.get()
+    path.write_text(claude_lines(4).replace("alpha question 0", "Alpha question 0"))
+
+    assert growing.growth_of(path, base.sha256, base.size, most=10**9) is None
+    assert growing.growth_of(path, base.sha256, base.size + 10**6, most=10**9) is None
+    assert known.GROWING == (".jsonl", ".ndjson")
