@@ -32,7 +32,7 @@ from contextviz.sources.files import read_paths
 from contextviz.sources.source import ReadItem, ReadOptions
 from contextviz.sources.unpack import unpacked
 from contextviz.store.growing import settle
-from contextviz.store.memory import give_back
+from contextviz.store.memory import give_back, keep_little
 from contextviz.store.models import SessionArtifactRecord, SessionRecord
 from contextviz.store.rows.session import key_of
 from contextviz.store.search import last_pack
@@ -70,6 +70,7 @@ class Reading:
 
     def read_all(self) -> Outcome:
         """Read every file and save every session; sessions are there as soon as each is saved."""
+        keep_little()
         with few_collections(), short_turns():
             return self._read_all()
 
