@@ -11,7 +11,8 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
-_OWN_ELSEWHERE = {"CONTEXTVIZ_NO_BOOTSTRAP"}  # read by manage.py before there are settings
+# Read by manage.py before there are settings; where docs/api.md has callers keep their key.
+_OWN_ELSEWHERE = {"CONTEXTVIZ_NO_BOOTSTRAP", "CONTEXTVIZ_KEY"}
 
 
 @register

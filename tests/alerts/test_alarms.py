@@ -40,7 +40,7 @@ def test_compactions_and_several_in_a_short_time() -> None:
         [], [fold(1, 0), fold(2, 10), fold(3, 20), fold(4, 29), fold(5, 90), fold(6, 95), fold(7, 99)], None
     )
     assert [one.compaction for one in alarms("compaction", {}, history)] == [1, 2, 3, 4, 5, 6, 7]
-    assert alarms("compaction", {}, history)[0].sentence == "compaction 1: 900 → — tokens"
+    assert alarms("compaction", {}, history)[0].sentence == "compaction 1: 900 → — tokens by the client's count"
     crowded = alarms("compactions_within", {"count": 3, "minutes": 20}, history)
     assert [one.compaction for one in crowded] == [3, 7]
 

@@ -28,7 +28,8 @@ from contextviz.services.alerts import (
     switch_rule,
     waiting_webhooks,
 )
-from contextviz.services.alerts.webhook import NotAllowed, is_public, target_of
+from contextviz.services.alerts.addresses import is_public
+from contextviz.services.alerts.webhook import NotAllowed, target_of
 from contextviz.services.figures import derive
 from contextviz.services.live import earlier_of, tell
 from contextviz.store.models import AlertRecord, JobRecord, LiveEventRecord, SessionRecord
@@ -117,7 +118,9 @@ def test_a_preview_says_what_a_rule_would_have_told() -> None:
     ({"params": {"percent": "many"}}, "percent"), ({"params": {"percent": "0"}}, "percent"),
     ({"params": {"percent": "nan"}}, "percent"), ({"webhook": "ftp://x.org"}, "webhook"),
     ({"webhook": "https://a:b@x.org"}, "webhook"), ({"webhook": "https://"}, "webhook"),
-    ({"webhook": "http://x.org:99999/"}, "webhook")])  # fmt: skip
+    ({"webhook": "http://x.org:99999/"}, "webhook"), ({"webhook": "http://127.0.0.1/"}, "webhook"),
+    ({"webhook": "http://localhost:8080/"}, "webhook"),
+    ({"webhook": "http://[::ffff:10.0.0.1]/"}, "webhook")])  # fmt: skip
 def test_a_rule_that_cannot_be_kept_says_why(change: dict[str, Any], field: str) -> None:
     values = {"name": "r", "kind": "fill_above", "params": {}, "webhook": "", **change}
     with pytest.raises(RuleRefused) as refused:
@@ -200,14 +203,16 @@ def test_redirects_are_not_followed_and_refusals_not_repeated(
     assert (job.state, len(receiver.got)) == ("failed", 1)
 
 
-def test_an_address_inside_is_never_called_unless_allowed(receiver: Any) -> None:
+def test_an_address_inside_is_never_called_unless_allowed(receiver: Any, settings: Any) -> None:
+    settings.WEBHOOK_PRIVATE = True
     rule("fill_above", percent=3.85, webhook=f"http://127.0.0.1:{receiver.server_port}/")
+    settings.WEBHOOK_PRIVATE = False  # it was allowed when the rule was made
     save(3)
     save(6)
     (job_id,) = waiting_webhooks()
     send_webhook(job_id)
     job = JobRecord.objects.get(pk=job_id)
-    assert (job.state, job.can_retry, receiver.got) == ("failed", False, [])
+    assert (job.state, job.can_retry, receiver.got) == ("failed", True, [])
     assert "CONTEXTVIZ_WEBHOOK_PRIVATE" in job.outcome
 
 

@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -155,6 +155,20 @@ def test_a_filtered_feed_shows_its_own_and_the_cards_follow_all(signed_in_page: 
     page.wait_for_selector(".card:has-text('90.0 k → 20.0 k tok')")
     page.wait_for_selector(".card.compacting", state="detached")
     assert page.locator("#feed > li").count() == 2
+
+
+def test_rows_of_another_day_have_its_date_as_the_server_writes_it(signed_in_page: Any, live_url: str) -> None:
+    page, times = signed_in_page, "() => [...document.querySelectorAll('#feed time')].map((one) => one.textContent)"
+    tell("one", said(0, "user", "begin"))
+    page.goto(live_url + reverse("live"))
+    page.wait_for_selector("[data-live-state]:has-text('connected')")
+    for number, moment in enumerate((datetime(2021, 9, 3, 4, 5, 6, tzinfo=UTC), timezone.now() - timedelta(days=2))):
+        tell("one", said(number + 1, "user", "from another day"), first=number + 1, at=moment)
+    wait_for_all(page)
+    by_the_script = page.evaluate(times)
+    page.reload()
+    assert by_the_script == page.evaluate(times)
+    assert "3\u00a0Sep 2021 04:05:06" in by_the_script
 
 
 def test_held_still_read_further_down_and_bounded_by_keyboard_alone(signed_in_page: Any, live_url: str) -> None:

@@ -12,10 +12,10 @@ from django.test import Client
 from django.utils import timezone
 
 from contextviz.services.live import forget_old
-from contextviz.store.models import InboxCountRecord, LiveEventRecord, SessionRecord
+from contextviz.store.models import InboxCountRecord, InboxStreamRecord, LiveEventRecord, SessionRecord
 from contextviz.store.queries.live import growing, live_bounds
 from contextviz.store.viewing import Viewer, viewing
-from contextviz.web.pages.live.cards import RECENT, Card, cards
+from contextviz.web.pages.live.cards import RECENT, Card, cards, summary
 from tests.live.growing import BEGAN, asked, checked, ended, said, tell, three_sessions, turn
 from tests.live.test_feed import save
 
@@ -80,6 +80,29 @@ def test_a_clock_that_is_a_year_off_is_timed_by_ours() -> None:
     assert card.begun is not None and card.begun.seconds < 60
 
 
+def test_idle_ones_are_not_counted_as_growing_and_come_last() -> None:
+    near = tell("near", *turn(0, "hello", 9_000), checked(95_000, 96_000))
+    far = tell("far", *turn(0, "hello", 9_000), checked(1_000, 96_000))
+    now = timezone.now()
+    SessionRecord.objects.filter(pk=near).update(updated_at=now - timedelta(minutes=7), occupancy_tokens=95_000)
+    LiveEventRecord.objects.filter(session_id=near).update(seen_at=now - timedelta(minutes=7))
+    found = made("near")
+    assert [(card.id, card.state) for card in found] == [(far, "waiting"), (near, "idle")]
+    assert summary(found, 2) == "1 session growing, 1 idle"
+    assert summary(found, 1_400) == "1 session growing, 1 idle · the newest 2 of 1,400 are shown"
+
+
+def test_a_late_copy_of_an_old_session_is_idle_but_not_what_an_agent_posts() -> None:
+    hours_ago = timezone.now() - timedelta(hours=5)
+    tell("one", *turn(0, "hello", 9_000), at=hours_ago)
+    tell("one", *turn(1, "on", 9_000), first=3, at=hours_ago)
+    assert [card.state for card in made()] == ["waiting"]  # posted now: its clock may be wrong
+    InboxStreamRecord.objects.update(posted_at=timezone.now() - timedelta(hours=1))
+    assert [card.state for card in made()] == ["idle"]
+    LiveEventRecord.objects.update(at=timezone.now() - timedelta(minutes=50))  # it goes on
+    assert [card.state for card in made()] == ["waiting"]
+
+
 def test_a_source_that_never_says_that_one_begins_is_said_to_report_only_the_end(client: Client) -> None:
     save(3)
     save(4)
@@ -107,7 +130,10 @@ def test_cards_are_ordered_and_say_numbers_with_their_basis(client: Client) -> N
     answer = client.get("/live/")
     page = text_of(answer)
     assert "3 sessions growing · 1 compacting" in page and "1 failing" in page
-    assert "160.0 k of 200.0 k tok" in page and "Compaction 1: 130.0 k → 41.0 k tok" in page
+    assert (
+        "160.0 k of 200.0 k tok" in page
+        and "Compaction 1: 130.0 k → 41.0 k tok by the client's count" in page.replace("&#x27;", "'")
+    )
     assert "1 sub-agent, the newest: sub-agent log-reader: read the logs" in page
     assert answer.content.count(b'class="basis reported"') >= 5
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +19,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from contextviz.services.api_keys import create_key, revoke_key
+from contextviz.services.ingest import digest
 from contextviz.services.otlp import MOST_BYTES
-from contextviz.store.models import InboxCountRecord, InboxRecord, InboxStreamRecord, JobRecord
+from contextviz.store.models import InboxCountRecord, InboxRecord, InboxStreamRecord, JobRecord, SessionRecord
 from tests.store.building import NOW
 
 pytestmark = pytest.mark.django_db
@@ -80,6 +82,15 @@ def test_a_conversation_that_is_named_late_takes_what_came_before() -> None:
     post(export(span(3)))
     streams = {stream.name: stream.rows.count() for stream in InboxStreamRecord.objects.all()}
     assert streams == {f"trace-{'ab' * 16}": 0, "talk": 3}
+
+
+def test_a_digest_of_what_went_over_to_its_conversation_ends_well(data_dir: Path) -> None:
+    post(export(span(1)))
+    post(export(span(2, gen_ai__conversation__id="talk")))
+    for job_id in JobRecord.objects.order_by("created_at").values_list("pk", flat=True):
+        digest(job_id)
+    assert [job.state for job in JobRecord.objects.all()] == ["done", "done"]
+    assert [(one.source_id, one.call_count) for one in SessionRecord.objects.all()] == [("talk", 2)]
 
 
 def test_gzip_is_unpacked_and_what_nobody_reads_is_counted() -> None:

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from django.template import Context, Template
 from django.template.loader import render_to_string
+from django.utils import timezone
 
 ROOT = Path(__file__).resolve().parents[2]
 STATIC = ROOT / "static"
@@ -119,6 +120,9 @@ def test_a_time_is_a_time_element_and_text_that_is_none_stays_text():
         == '<time datetime="2026-11-30T02:50:07+00:00" title="2026-11-30 02:50:07 UTC">30 Nov 2026 02:50</time>'
     )
     assert ">02:50:07<" in show('{{ v|when:"seconds" }}', v="2026-11-30T02:50:07Z")
+    assert ">30 Sep 2019 02:50:07<" in show('{{ v|when:"feed" }}', v="2019-09-30T02:50:07Z")
+    now = timezone.localtime(timezone.now())
+    assert f">{now:%H:%M:%S}<" in show('{{ v|when:"feed" }}', v=now)
     assert show("{{ v|when }}", v="<soon>") == "&lt;soon&gt;"
 
 

@@ -36,6 +36,8 @@ def test_every_summary_is_a_link_in_the_drawing_and_a_row_of_the_table(client: C
         assert page.count(f'href="?node={node.id}#node"') == 2
     assert page.count('class="lit"') == sum(node.in_context for node in nodes)
     assert "No finding" in page
+    # The store knows its own part of the window alone.
+    assert "<h2>The store's context now</h2>" in page and "<h2>Window now</h2>" not in page
 
 
 def test_the_lit_band_is_the_window_in_order_without_a_gap(folded: SessionRow) -> None:

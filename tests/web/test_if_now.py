@@ -16,6 +16,7 @@ from contextviz.events.compaction import Compaction
 from contextviz.events.message import Block, Message, Role
 from contextviz.events.session import Configuration, Transcript
 from contextviz.events.snapshot import ContextItem
+from contextviz.events.usage import TokenUsage
 from contextviz.services.figures import derive
 from contextviz.store.queries import sessions
 from contextviz.store.texts import StoreTextPool
@@ -111,6 +112,30 @@ def test_what_would_go_is_listed_with_tokens_that_add_up(client: Client) -> None
     assert len(tokens) == listed.count('class="item gone') > 0
     assert sum(tokens) == int(gone)
     assert int(gone) + int(stays) == sum(item.text.estimated_tokens for item in window_of(session_id))
+
+
+def test_go_stay_and_the_rest_add_up_to_the_window_that_other_pages_show(client: Client) -> None:
+    made = Made()
+    made.say("user", "and now this")
+    session_id = made.save()
+    window = next_window(sessions.get_session(session_id))
+    after = sum(item.text.estimated_tokens for item in window.items if item.reason == "said since the last call")
+    assert after > 0 and window.since == after and window.total_basis == "estimated"
+    assert window.prompt == sessions.get_session(session_id).last_prompt_tokens
+    page = text_of(page_of(client, session_id)).replace(",", "")
+    (gone,) = re.findall(r"Would go (\d+) tok", page)
+    (stays,) = re.findall(r"Would stay (\d+) tok", page)
+    (rest,) = re.findall(r"difference of the estimate ([+−±]?\d+) tok", page)
+    (total,) = re.findall(r"Together the window (\d+) tok", page)
+    assert int(gone) + int(stays) + int(rest.replace("−", "-")) == int(total) == (window.prompt or 0) + after
+
+
+def test_the_window_s_size_is_unknown_where_no_call_reports_it(client: Client) -> None:
+    made = Made()
+    made.transcript.calls[-1].usage = TokenUsage()
+    page = text_of(page_of(client, made.save()))
+    assert "Together, the window — unknown tok" in page or "Together, the window — tok" in page
+    assert "no call reports it" in page
 
 
 def test_identifiers_that_would_be_lost_are_named_and_masked(client: Client) -> None:

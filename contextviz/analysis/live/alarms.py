@@ -105,7 +105,7 @@ def _prefix_breaks(history: History, percent: float, tokens: float) -> Iterator[
 def _compactions(history: History) -> Iterator[Alarm]:
     for one in history.compactions:
         before, after = _tokens(one.tokens_before), _tokens(one.tokens_after)
-        said = f"compaction {one.number}: {before} → {after} tokens"
+        said = f"compaction {one.number}: {before} → {after} tokens{by_the_client(one.tokens_before, one.tokens_after)}"
         yield Alarm(f"compaction {one.id or one.number}", one.at, said, one.before_call, one.number)
 
 
@@ -121,6 +121,11 @@ def _crowded(history: History, count: int, within: timedelta) -> Iterator[Alarm]
             said = f"{count} compactions within {within.total_seconds() / 60:g} minutes"
             yield Alarm(f"crowded {one.id or one.number}", one.at, said, one.before_call, one.number)
         was_crowded = is_crowded
+
+
+def by_the_client(before: object, after: object) -> str:
+    """Words behind a compaction's sizes where the client wrote them: its windows, counted here, may say others."""
+    return "" if before is None and after is None else " by the client's count"
 
 
 def _tokens(number: int | None) -> str:

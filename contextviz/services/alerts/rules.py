@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +10,10 @@ from datetime import datetime
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from django.conf import settings
+
 from contextviz.analysis.live.alarms import AlarmKind
+from contextviz.services.alerts.addresses import is_public
 from contextviz.store.models import AlertRuleRecord
 from contextviz.store.values import NotFound
 
@@ -136,9 +140,27 @@ def checked_address(text: str) -> str:
         is_whole = False
     if not is_whole or len(address) > MOST_ADDRESS or any(char.isspace() for char in address):
         raise RuleRefused("webhook", "Write the webhook's whole address, such as https://example.org/hook.")
+    if is_inside(parts.hostname or ""):
+        raise RuleRefused(
+            "webhook",
+            f"{parts.hostname} is an address inside; set CONTEXTVIZ_WEBHOOK_PRIVATE=1 to allow such webhooks.",
+        )
     if "@" in parts.netloc:
         raise RuleRefused("webhook", "Leave name and password out of the webhook's address; the call is signed.")
     return address
+
+
+def is_inside(host: str) -> bool:
+    """Whether a host is a literal address, or a name, that no webhook may call here; other names are looked up when
+    they are called."""
+    if settings.WEBHOOK_PRIVATE:
+        return False
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return not is_public(ipaddress.ip_address(host))
+    except ValueError:
+        return False
 
 
 def list_rules() -> list[RuleRow]:

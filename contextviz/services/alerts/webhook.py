@@ -21,6 +21,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from contextviz.events.masking import without_secrets
+from contextviz.services.alerts.addresses import is_public
 from contextviz.services.jobs import JobFailed, JobRun, perform
 from contextviz.store.models import AlertRecord
 
@@ -30,8 +31,6 @@ MOST_ANSWER_BYTES = 4096
 STEP_SECONDS = 0.5
 if TYPE_CHECKING:
     import httpx
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class NotAllowed(Exception):
@@ -68,7 +67,7 @@ def _send(run: JobRun) -> str:
             status = post(target_of(alert.rule.webhook), body, secret=alert.rule.secret, delivery=alert.pk)
         except NotAllowed as refused:
             _note(alert, "failed")
-            raise JobFailed(str(refused), can_retry=False) from None
+            raise JobFailed(str(refused)) from None
         except (_http().HTTPError, OSError) as error:
             problem = f"it could not be reached ({type(error).__name__})"
         else:
@@ -156,18 +155,3 @@ def target_of(address: str) -> Target:
     literal = f"[{chosen}]" if chosen.version == 6 else str(chosen)
     host_header = url.netloc.decode("ascii")
     return Target(url.copy_with(host=literal.strip("[]"), port=port), url.host, host_header)
-
-
-def is_public(address: Address) -> bool:
-    """Whether an address is one of the open network: not loopback, private, link-local, multicast or reserved, nor an
-    IPv6 form of such an IPv4 address."""
-    if isinstance(address, ipaddress.IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
-        if inner is None and address in _NAT64:
-            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        if inner is not None and not is_public(inner):
-            return False
-    return address.is_global and not address.is_multicast and not address.is_reserved and not address.is_unspecified
-
-
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")

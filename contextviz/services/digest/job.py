@@ -21,6 +21,8 @@ from contextviz.services.inbox.gathering import gather, settle
 from contextviz.services.jobs import JobFailed, JobRun, perform
 from contextviz.store.models import SessionArtifactRecord, SessionRecord, UploadBatchRecord
 
+MOVED = "Nothing of its own: what was posted turned out to be of a conversation that is read as a whole."
+
 
 def digest(job_id: UUID | str) -> bool:
     """Read the batch of a digest job; false where another process has the job or it has ended."""
@@ -31,8 +33,9 @@ def _digest(run: JobRun) -> str:
     batch = UploadBatchRecord.objects.get(pk=UUID(run.params["batch"]))
     if run.params.get("paths"):
         collect(run, batch)
-    if run.params.get("stream"):
-        gather(run, batch)
+    if run.params.get("stream") and not gather(run, batch):
+        _close(batch, "", [])
+        return MOVED
     files = files_of_batch(batch)
     if not files:
         raise JobFailed("None of the files of this upload is here any more. Send them again.", can_retry=False)

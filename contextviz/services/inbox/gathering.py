@@ -15,16 +15,20 @@ from contextviz.store.models import InboxRecord, InboxStreamRecord, UploadBatchR
 ROWS_AT_ONCE = 500
 
 
-def gather(run: JobRun, batch: UploadBatchRecord) -> None:
-    """Bring all rows of the job's stream into its batch as a file of lines. Doing it again changes nothing."""
+def gather(run: JobRun, batch: UploadBatchRecord) -> bool:
+    """Bring all rows of the job's stream into its batch as a file of lines; false where it has none, since they went
+    over to the stream of their conversation. Doing it again changes nothing."""
     stream = InboxStreamRecord.objects.filter(pk=run.params["stream"]).first()
     if stream is None:
         raise JobFailed("What was posted for this session was deleted meanwhile.", can_retry=False)
     if UploadRecord.objects.filter(batch=batch, state="received").exists():
-        return
+        return True
+    if not InboxRecord.objects.filter(stream=stream).exists():
+        return False
     lines = _Lines(stream.pk)
     receive(iter(lines), f"{stream.source}-{stream.pk}.ndjson", batch_id=UUID(str(batch.pk)), now=timezone.now())
     InboxStreamRecord.objects.filter(pk=stream.pk).update(digested=lines.last)
+    return True
 
 
 class _Lines:

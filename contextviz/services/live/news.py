@@ -134,7 +134,8 @@ def _message(message: Message) -> News:
     tools = [block.tool_name for block in message.blocks if block.kind == "tool_call" and block.tool_name]
     data = {
         "message": message.index, "role": message.role, "agent": _words(message.agent),
-        "tokens": sum(block.text.estimated_tokens for block in message.blocks), "tools": [_words(t) for t in tools[:5]],
+        "tokens": sum(block.text.estimated_tokens for block in message.blocks) if message.blocks else None,
+        "tools": [_words(t) for t in tools[:5]],
         "is_error": any(block.is_error for block in message.blocks),
     }  # fmt: skip
     return News("message", _key("m", message.agent, message.id or message.index), message.at, message.call_index, data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from contextviz.analysis.live.alarms import by_the_client
 from contextviz.events.masking import without_secrets
 from contextviz.store.queries.live import LiveEvent
 
@@ -95,7 +96,8 @@ def _compaction(data: dict[str, Any]) -> str:
     seconds = data.get("seconds")
     took = f" in {seconds:.1f} s" if isinstance(seconds, int | float) else ""
     before, after = tokens(data.get("before")), tokens(data.get("after"))
-    return f"{_agent(data)}compaction {tokens(data.get('number'))}{trigger}: {before} → {after} tokens{took}"
+    sizes = f"{before} → {after} tokens{by_the_client(data.get('before'), data.get('after'))}"
+    return f"{_agent(data)}compaction {tokens(data.get('number'))}{trigger}: {sizes}{took}"
 
 
 def _evaluation(data: dict[str, Any]) -> str:

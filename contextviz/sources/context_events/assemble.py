@@ -70,7 +70,8 @@ class Assembly:
         self._transcript.topics = list(self._topics.values())
         self._transcript.subagents.extend(self._agents.values())
         if self._without_text:
-            said = f"{self._without_text} messages came without their text, so only their sizes are known"
+            count = "1 message" if self._without_text == 1 else f"{self._without_text} messages"
+            said = f"{count} came without text, so what they say and how long they are is not known"
             self._draft.problem(NOT_SENT, said, "info", value=self._without_text)
 
     def _note(self, event: Envelope, line: int) -> None:
@@ -88,22 +89,28 @@ class Assembly:
         role: Role = "tool" if native.startswith("tool:") else ROLES.get(native, "user")
         tool = as_dict(event.data.get("tool"))
         text = as_text(event.data.get("text"))
+        text = as_text(told.get("text")) if text is None else text
+        kind: Kind = "tool_result" if role == "tool" else "system" if role == "system" else "text"
+        blocks = []
         if text is None:
             self._without_text += 1
-        kind: Kind = "tool_result" if role == "tool" else "system" if role == "system" else "text"
-        block = Block(
-            kind, self._draft.pool.put(text or ""), as_text(tool.get("name")), as_text(tool.get("callId")),
-            is_error=native == "error" or tool.get("isError") is True, full_chars=as_int(event.data.get("chars")),
-        )  # fmt: skip
+        else:
+            blocks.append(self._block(event, kind, text, tool, is_error=native == "error"))
         number = as_int(told.get("seq"))
         name = as_id(told.get("id")) or (f"message-{number}" if number is not None else None)
         if name is not None and name in self._messages:
             return  # ingested again
-        message = self._draft.message(role, native, [block], id=name, at=event.at, line=line)
+        message = self._draft.message(role, native, blocks, id=name, at=event.at, line=line)
         if name is not None:
             self._messages[name] = message
         if number is not None:
             self._messages.setdefault(f"message-{number}", message)
+
+    def _block(self, event: Envelope, kind: Kind, text: str, tool: dict[str, Any], *, is_error: bool) -> Block:
+        return Block(
+            kind, self._draft.pool.put(text), as_text(tool.get("name")), as_text(tool.get("callId")),
+            is_error=is_error or tool.get("isError") is True, full_chars=as_int(event.data.get("chars")),
+        )  # fmt: skip
 
     def _call(self, event: Envelope, line: int) -> None:
         data = event.data

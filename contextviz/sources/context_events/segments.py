@@ -25,7 +25,6 @@ _STATES: dict[str, ItemState] = {
     "verbatim": "verbatim", "compressed": "stub", "shrunk": "truncated", "truncated": "truncated", "stub": "stub",
     "injected": "injected",
 }  # fmt: skip
-NO_TEXT = "its text was not sent"
 
 
 class Segments:
@@ -34,21 +33,33 @@ class Segments:
     def __init__(self, draft: Draft):
         self._draft = draft
         self._positions: list[int] | None = None
-        self._is_whole = True
+        self._left_out = 0
+        self._left_tokens = 0
 
     def assembled(self, segments: list[Any], messages: Mapping[str, Message], nodes: Mapping[str, SummaryNode]) -> None:
-        """Take the segments of one `context.assembled`."""
+        """Take the segments of one `context.assembled`. Those without text are left out and counted with their tokens:
+        an item of nothing would count as none."""
         table = self._draft.transcript.log.table
-        items = [item for one in segments if (item := self._item(as_dict(one), messages, nodes)) is not None]
-        self._is_whole = all(item.text.chars for item in items)
-        self._positions = [table.intern(item) for item in items]
+        self._positions, self._left_out, self._left_tokens = [], 0, 0
+        for told in map(as_dict, segments):
+            if as_text(told.get("kind")) == "reserve":
+                continue
+            item = self._item(told, messages, nodes)
+            if item is not None and item.text.chars:
+                self._positions.append(table.intern(item))
+            else:
+                self._left_out += 1
+                self._left_tokens += as_int(as_dict(told.get("tokens")).get("n")) or 0
 
     def given_to(self, call: ModelCall) -> None:
         """The call that follows was given what was assembled; one without any before it has no snapshot."""
         if self._positions is None:
             return
-        basis: SnapshotBasis = "request" if self._is_whole else "partial"
-        note = None if self._is_whole else "some segments came without their text"
+        basis: SnapshotBasis = "partial" if self._left_out else "request"
+        note = None
+        if self._left_out:
+            count = "1 segment" if self._left_out == 1 else f"{self._left_out} segments"
+            note = f"{count} came without text: {self._left_tokens:,} tokens by the engine's own count"
         self._draft.transcript.log.add(call.index, self._positions, basis=basis, note=note)
         self._positions = None
 
@@ -56,8 +67,6 @@ class Segments:
         self, told: dict[str, Any], messages: Mapping[str, Message], nodes: Mapping[str, SummaryNode]
     ) -> ContextItem | None:
         kind = as_text(told.get("kind")) or "message"
-        if kind == "reserve":
-            return None
         role, item_kind = _KINDS.get(kind, ("user", "text"))
         reason = _reason(kind, told)
         state = _STATES.get(as_text(told.get("state")) or "", "injected" if item_kind == "injected" else "verbatim")
@@ -65,7 +74,9 @@ class Segments:
         ref = told.get("ref")
         message = _message_of(ref, messages)
         node = nodes.get(ref) if isinstance(ref, str) else None
-        if message is not None:
+        if message is not None and not message.blocks and text is None:
+            return None
+        if message is not None and message.blocks:
             block = message.blocks[0]
             content = self._draft.pool.put(text) if text is not None else block.text
             kind_of = block.kind if kind == "message" else item_kind
@@ -97,6 +108,4 @@ def _reason(kind: str, told: dict[str, Any]) -> str:
     protected = as_text(told.get("protected"))
     if protected:
         words.append(f"protected: {protected[:40]}")
-    if as_text(told.get("text")) is None and told.get("ref") is None:
-        words.append(NO_TEXT)
     return ", ".join(words)

@@ -67,7 +67,8 @@ def dash(value: object) -> object:
 @register.filter
 def when(value: datetime | str | None, form: str = "full") -> str | SafeString:
     """A <time> in the current zone. Forms: full (30 Nov 2026 02:50), short (just now, 6 min, 19:04, Tue 16:40,
-    30 Nov 2025), clock (14:31), seconds (14:31:07), day (Today, Yesterday, Monday 23 Nov).
+    30 Nov 2025), clock (14:31), seconds (14:31:07), feed (the same, with the date where it is not today's: 30 Nov
+    14:31:07), day (Today, Yesterday, Monday 23 Nov).
 
     Text that is no time is shown as it is.
     """
@@ -93,6 +94,9 @@ def _spelled(local: datetime, now: datetime, form: str) -> str:
     if form == "seconds":
         return f"{local:%H:%M:%S}"
     days = (now.date() - local.date()).days
+    if form == "feed":
+        year = f" {local.year}" if local.year != now.year else ""
+        return f"{local.day}\u00a0{local:%b}{year} {local:%H:%M:%S}" if days else f"{local:%H:%M:%S}"
     if form == "day":
         name = {0: "Today", 1: "Yesterday"}.get(days)
         return name or f"{local:%A} {local.day} {local:%b}" + (f" {local.year}" if local.year != now.year else "")

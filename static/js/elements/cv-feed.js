@@ -7,9 +7,20 @@ const WORDS = {
   away: "the server does not answer; trying again",
 };
 
-/** Hours, minutes and seconds in the person's zone; in the browser's, where it does not know that one. */
+/** A form of times in the person's zone; in the browser's, where it does not know that one. */
+function formOf(options, timeZone) {
+  try { return new Intl.DateTimeFormat("en-GB", { ...options, timeZone }); } catch { return new Intl.DateTimeFormat("en-GB", options); }
+}
+
+/** Hours, minutes and seconds, behind the date where it is not today's, as the server writes them. */
 function clockOf(timeZone) {
-  try { return new Intl.DateTimeFormat("en-GB", { timeStyle: "medium", timeZone }); } catch { return new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" }); }
+  const clock = formOf({ timeStyle: "medium" }, timeZone), date = formOf({ day: "numeric", month: "short", year: "numeric" }, timeZone);
+  return (moment) => {
+    const [day, month, year] = date.format(moment).split(" "), today = date.format(new Date()).split(" ");
+    const time = clock.format(moment);
+    if ([day, month, year].join() === today.join()) return time;
+    return `${day}\u00a0${month.slice(0, 3)}${year === today[2] ? "" : ` ${year}`} ${time}`;
+  };
 }
 
 /** The feed of the Live page: rows from the stream of data-src, or by asking data-poll every two seconds while there is
@@ -102,7 +113,7 @@ class Feed extends HTMLElement {
     if (this.kinds[row.kind]) part.dataset.kind = this.kinds[row.kind];
     const at = row.at ?? row.seen_at, time = part.querySelector("time"), link = part.querySelector("a");
     time.dateTime = time.title = at;
-    time.textContent = this.clock.format(new Date(at));
+    time.textContent = this.clock(new Date(at));
     part.querySelector("use").setAttribute("href", `${document.body.dataset.icons}#${this.marks[row.kind] ?? "unknown"}`);
     link.href = row.href;
     link.textContent = row.sentence;

@@ -47,7 +47,8 @@ def talk() -> list[Json]:
         event(8, "compaction.finished", {"strategy": "llm", "tokensBefore": 900, "tokensAfter": 300,
                                          "compacted": True, "reason": "by hand"}),
         event(9, "context.assembled", {"budget": {"max": 1000}, "total": total, "segments": [
-            segment("system", 12, text="Be brief."), segment("summary", 9, "n1"), segment("memory", 5)]}),
+            segment("system", 12, text="Be brief."), segment("summary", 9, "n1"), segment("memory", 5),
+            segment("recalled", 6, text="It rained on Monday.")]}),
         event(10, "llm.call", {"purpose": "brain", "model": "small-1", "inputTokens": 40, "outputTokens": 3}),
         event(11, "topic.switch", {"id": "t1", "topic": "weather", "displayName": "Weather", "declared": True}),
         event(12, "agent.spawn", {"id": "a1", "task": "look outside", "mode": "isolated"}),

@@ -28,8 +28,21 @@ def test_messages_and_calls_with_their_windows(tmp_path: Path) -> None:
     first, second = (found.log.window(number) for number in range(2))
     assert [(item.kind, item.entry) for item in first] == [("system", None), ("text", "m0")]
     assert [(item.kind, item.entry) for item in second] == [("system", None), ("summary", "n1"), ("injected", None)]
+    assert "6 tokens by chars4" in second[2].reason
     assert [one.basis for one in found.log.snapshots] == ["request", "partial"]
-    assert "5 tokens by chars4" in second[2].reason
+    assert found.log.snapshots[1].note == "1 segment came without text: 5 tokens by the engine's own count"
+
+
+def test_what_comes_without_text_counts_as_unknown_and_not_as_nothing(tmp_path: Path) -> None:
+    events = talk()
+    del events[1]["data"]["text"]
+    inside = event(4, "message.ingested", {"msg": {"id": "m1", "seq": 1, "role": "assistant", "text": "No rain."}})
+    found = result_of(tmp_path, [*events[:4], inside]).one
+    assert [len(message.blocks) for message in found.messages] == [0, 1]
+    assert [item.kind for item in found.log.window(0)] == ["system"]
+    assert found.log.snapshots[0].note == "1 segment came without text: 8 tokens by the engine's own count"
+    (told,) = [one for one in found.problems if one.code == "content_not_sent"]
+    assert told.message.startswith("1 message came without text")
 
 
 def test_a_check_that_did_not_fire_and_a_compaction_that_did(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from contextviz.events.compaction import SummaryStore
 from contextviz.events.evidence import TracedMessage, TracedWindow
 from contextviz.events.snapshot import ContextItem
@@ -78,6 +80,50 @@ def test_the_prompt_of_an_announce_run_is_filled_in_for_that_run_alone(tmp_path:
     assert result.window(2).index(announce) == 3
     assert result.only.log.snapshots[1].basis == "rules"
     assert check_of(result, 1).verdict == "corrected"
+
+
+def noted(entry: str, kind: str) -> Json:
+    """A client's own entry as the trajectory notes it among the messages."""
+    return {"role": "custom", "customType": kind, "content": f"context of {entry}", "display": False,
+            "details": {"source": kind}, "timestamp": 1_772_445_602_000}  # fmt: skip
+
+
+def with_runtime_contexts(folder: Path) -> Script:
+    """Three questions, each with a runtime context of its own after it, and one entry that is sent as a message."""
+    made = script()
+    for number in (1, 2, 3):
+        made.user(f"u{number}")
+        made.add("custom_message", f"c{number}", customType="openclaw.runtime-context", content=f"context of c{number}")
+        made.answer(f"a{number}")
+        if number == 1:
+            made.add("custom_message", "y1", customType="openclaw.sessions_yield", content="context of y1")
+    made.save(folder / "s-1.jsonl")
+    return made
+
+
+@pytest.mark.parametrize("is_context_cut", [False, True])
+def test_a_runtime_context_that_the_trajectory_notes_among_the_messages_is_no_message(
+    tmp_path: Path, is_context_cut: bool
+) -> None:
+    made = with_runtime_contexts(tmp_path)
+    alone = read_all(tmp_path)
+    said = [made.entries[place]["message"] for place in (0, 2, 4, 6)]
+    c1, c2 = noted("c1", "openclaw.runtime-context"), noted("c2", "openclaw.runtime-context")
+    if is_context_cut:
+        c1["content"] = c2["content"] = {"truncated": True, "reason": "trajectory-field-size-limit"}
+    history = [said[0], c1, said[1], noted("y1", "openclaw.sessions_yield"), said[2], c2, said[3]]
+    write(tmp_path, [compiled(0.2, [], "ask u1"), compiled(4.5, history[:4], "ask u2", "run-2"),
+                     compiled(7.5, history, "ask u3", "run-3")])  # fmt: skip
+    result = read_all(tmp_path)
+    assert [result.window(call) for call in range(3)] == [alone.window(call) for call in range(3)]
+    assert result.window(2) == [
+        "context of c3", "ask u1", "say a1", "context of y1", "ask u2", "say a2", "ask u3",
+    ]  # fmt: skip
+    checks = [check_of(result, call) for call in range(3)]
+    assert [(one.verdict, one.traced, one.rebuilt, one.proven) for one in checks] == [
+        ("confirmed", 1, 1, 1), ("confirmed", 4, 4, 4), ("confirmed", 6, 6, 6),
+    ]  # fmt: skip
+    assert [one.basis for one in result.only.log.snapshots] == ["rules"] * 3
 
 
 def test_a_compaction_between_the_opening_and_the_answer_leaves_the_window_unchecked(tmp_path: Path) -> None:

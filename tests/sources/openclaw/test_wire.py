@@ -73,6 +73,7 @@ def test_with_lossless_claw_the_transcript_alone_is_partial() -> None:
         ("oc-cachetrace", {"trace_confirmed": 48}),
         ("oc-legacy", {"trace_confirmed": 45}),
         ("oc-lossless1", {"trace_confirmed": 23, "trace_differs": 19}),
+        ("oc-otel-chat-2026.4.29", {"trace_confirmed": 4}),
     ],
 )
 def test_the_clients_own_logs_confirm_the_windows_and_leave_them_exact(name: str, verdicts: dict[str, int]) -> None:
@@ -83,6 +84,18 @@ def test_the_clients_own_logs_confirm_the_windows_and_leave_them_exact(name: str
     scored = score(name, result)
     assert (scored["exact"], scored["recall"], scored["precision"], scored["missing"]) == (1.0, 1.0, 1.0, 0)
     assert {snapshot.basis for snapshot in one.log.snapshots} == {"rules"}
+
+
+def test_the_runtime_contexts_that_a_trajectory_notes_are_in_the_system_prompt_once() -> None:
+    one = next(one for one in read_all(SHARED / "samples" / "oc-otel-chat-2026.4.29").transcripts if one.calls)
+    checks = {at: found.check for at, found in enumerate(one.log.snapshots) if found.check is not None}
+    # Trajectory rows of 0, 5, 8 and 15 messages, with the prompt; 0, 1, 2 and 3 of them are runtime contexts.
+    assert {at: (check.traced, check.proven) for at, check in checks.items()} == {
+        0: (1, 1), 2: (5, 5), 3: (7, 7), 6: (13, 13),
+    }  # fmt: skip
+    for position in range(7):
+        contexts = [item.role for item in one.log.window(position) if item.text.chars == 2358]
+        assert contexts == ["system"]
 
 
 def test_every_message_of_every_request_is_proven_by_the_cache_trace_although_it_cut_most() -> None:

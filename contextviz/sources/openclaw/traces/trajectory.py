@@ -11,6 +11,7 @@ from typing import Any
 from contextviz.events.problem import ReadProblem
 from contextviz.events.times import instant
 from contextviz.sources.lines import JsonLines
+from contextviz.sources.openclaw.draft import RUNTIME_CONTEXT
 from contextviz.sources.openclaw.traces.cuts import is_cut, named_tools, whole_text
 from contextviz.sources.openclaw.traces.fingerprints import canonical, fingerprint
 from contextviz.sources.openclaw.traces.values import SessionTrace, TracedRow, Traces
@@ -72,7 +73,7 @@ def _open(trace: SessionTrace, data: Json, where: tuple[str, int | None], at: da
         known.system, known.tools = known.system or system, known.tools or tools
         return
     messages = data.get("messages")
-    bodies = messages if isinstance(messages, list) else []
+    bodies = [one for one in messages if not _is_runtime_context(one)] if isinstance(messages, list) else []
     row = TracedRow(
         "trajectory", *where, at, run,
         roles=tuple(same(as_text(as_dict(body).get("role"))) for body in bodies),
@@ -83,6 +84,12 @@ def _open(trace: SessionTrace, data: Json, where: tuple[str, int | None], at: da
     trace.openings.append(row)
     if run is not None:
         trace.by_run[run] = row
+
+
+def _is_runtime_context(body: Any) -> bool:
+    """Whether a noted message is a runtime context: the trajectory lists the session's entries, and this one is no
+    message of any request. It is part of the system prompt of its own run (measured on 2026.4.29)."""
+    return isinstance(body, dict) and body.get("role") == "custom" and body.get("customType") == RUNTIME_CONTEXT
 
 
 def _tools(data: Json) -> tuple[Json, ...]:

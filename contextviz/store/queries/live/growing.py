@@ -54,18 +54,20 @@ class LastCompaction:
 
 @dataclass(frozen=True, slots=True)
 class Growing:
-    """One session that goes on. `newest` is the last row of the feed, `told` the last one of each of TOLD_KINDS."""
+    """One session that goes on. `newest` is the last row of the feed, `told` the last one of each of TOLD_KINDS;
+    `is_posted` where its agent posted of it since."""
 
     row: SessionRow
     newest: LiveEvent | None
     told: Mapping[str, LiveEvent] = field(default_factory=dict)
     message: LastMessage | None = None
     compaction: LastCompaction | None = None
+    is_posted: bool = False
 
 
 def growing(since: datetime, *, most: int = MOST_GROWING) -> tuple[list[Growing], int]:
     """The sessions of which something was told since then, or whose last line is half written, the newest first; and
-    how many there are in all. An old session that was only found is none of them. Ten queries, however many."""
+    how many there are in all. An old session that was only found is none of them. Eleven queries, however many."""
     floor = live_bounds()[1] - MOST_LOOKED_AT
     last_ids = _last_rows(since, floor)
     half = SessionRecord.objects.filter(seen_sessions(), status="growing").order_by("-updated_at")
@@ -80,8 +82,10 @@ def growing(since: datetime, *, most: int = MOST_GROWING) -> tuple[list[Growing]
     told = _told(chosen, floor)
     newest = {row.session_id: row for row in live_rows([last_ids[one] for one in chosen if last_ids[one]])}
     messages, compactions = _messages(rows), _compactions(rows)
+    posts = InboxStreamRecord.objects.filter(posted_at__gte=since, session_id__in=chosen)
+    posted = set(posts.values_list("session_id", flat=True))
     found = [
-        Growing(rows[one], newest.get(one), told.get(one, {}), messages.get(one), compactions.get(one))
+        Growing(rows[one], newest.get(one), told.get(one, {}), messages.get(one), compactions.get(one), one in posted)
         for one in chosen if one in rows
     ]  # fmt: skip
     return found, len(last_ids)

@@ -24,6 +24,8 @@ IDLE = timedelta(minutes=5)
 MOST_TITLE = 120
 # Formats whose source says that a compaction begins, where its agent does say it.
 SAYS_BEGIN = frozenset({EVENTS, OPENVOLE})
+# A session whose own last time lies longer back than this came late and does not grow, unless its agent posts it.
+_LATE = timedelta(hours=1)
 # Clocks of sources go wrong; a compaction that began longer ago than this is timed from when it was told here.
 _MOST_TIMED = timedelta(hours=1)
 SOURCES = {"hint": "by the index", "table": "from our table", "configuration": "by the agent's configuration"}
@@ -105,27 +107,29 @@ def cards(found: Iterable[Growing], pictures: Mapping[int, Sparkline], *, sort: 
 
 
 def summary(made: list[Card], total: int) -> str:
-    """What there is, in a line: "6 sessions growing · 1 compacting"."""
-    parts = [words.counted(total, "session") + " growing"]
+    """What there is, in a line: "6 sessions growing, 2 idle · 1 compacting". Those that are not shown are not counted
+    as either."""
+    idle = sum(card.state == "idle" for card in made)
+    parts = [words.counted(len(made) - idle, "session") + " growing" + (f", {idle:,} idle" if idle else "")]
     counts = {"compacting": sum(card.state == "compacting" for card in made),
               "over the threshold": sum(card.is_over for card in made),
-              "failing": sum(card.state == "error" for card in made),
-              "idle": sum(card.state == "idle" for card in made)}  # fmt: skip
+              "failing": sum(card.state == "error" for card in made)}  # fmt: skip
     parts += [f"{count} {name}" for name, count in counts.items() if count]
     if total > len(made):
-        parts.append(f"the newest {len(made)} are shown")
+        parts.append(f"the newest {len(made)} of {total:,} are shown")
     return " · ".join(parts)
 
 
 def _nearness(card: Card) -> tuple[int, float, int]:
     limit = card.threshold or card.window
     near = card.used / limit if card.used is not None and limit else -1.0
-    return {"compacting": 0, "error": 1}.get(card.state, 2), -near, card.id
+    return {"compacting": 0, "error": 1, "idle": 3}.get(card.state, 2), -near, card.id
 
 
 def _card(one: Growing, picture: Sparkline | None, now: datetime) -> Card:
     row = one.row
-    is_silent = now - max(row.updated_at, one.newest.seen_at if one.newest else row.updated_at) > IDLE
+    newest = one.newest
+    is_silent = now - max(row.updated_at, newest.seen_at if newest else row.updated_at) > IDLE or _came_late(one, now)
     begun = _begun(one, is_silent=is_silent, now=now)
     limit = row.compaction_threshold
     return Card(
@@ -154,6 +158,13 @@ def _card(one: Growing, picture: Sparkline | None, now: datetime) -> Card:
         subagent=sentence_of(one.told["subagent"]) if "subagent" in one.told else "",
         last=_told(one.newest),
     )
+
+
+def _came_late(one: Growing, now: datetime) -> bool:
+    """Whether what is told now happened long ago: a copy of an old session arrived. What agents post is as new as it
+    is told, whatever their clocks say."""
+    own = [at for at in (one.row.ended_at, one.newest.at if one.newest else None) if at]
+    return bool(own) and not one.is_posted and now - max(own) > _LATE
 
 
 def _state(one: Growing, begun: Begun | None, *, is_silent: bool) -> str:

@@ -75,6 +75,9 @@ class IfNowPage:
     said: int
     # What would go; None where no window is known
     found: IfNow | None
+    # The window with the last call's prompt and what was said since; what of it would neither go nor stay
+    window: NextWindow
+    residual: int | None
     quality: str
     # Why there is no answer, "" where there is one; what is uncertain
     missing: str
@@ -101,11 +104,19 @@ def if_now_page(row: SessionRow, *, start: int, identifiers: bool) -> IfNowPage:
     return IfNowPage(
         row.id, title_of(row), url, session_tabs(row, ""), window.call,
         reverse("call", args=[row.id, window.call]) if window.call else "", window.said, found,
+        window, _residual(window, found),
         QUALITIES[found.quality] if found and found.quality else "", window.missing, window.notes,
         _rows(row.id, window.items, shown), start + 1 if shown else 0, end,
         _at(url, max(0, start - PAGE_SIZE)) if start else "", _at(url, end) if end < len(removed) else "",
         _risks(row, window, found, url, is_asked=identifiers) if found and removed else None,
     )  # fmt: skip
+
+
+def _residual(window: NextWindow, found: IfNow | None) -> int | None:
+    """Signed: the whole window less what would go and what would stay. None where the window's size is unknown."""
+    if found is None or window.total is None:
+        return None
+    return window.total - found.removed_tokens - found.kept_tokens
 
 
 def _at(url: str, start: int) -> str:

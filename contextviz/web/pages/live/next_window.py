@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from contextviz.analysis.composition.categories import item_tokens
 from contextviz.events.call import ModelCall
 from contextviz.events.compaction import Compaction
 from contextviz.events.message import Message
@@ -20,19 +21,36 @@ NEWEST_COMPACTIONS = 5
 NO_CALL = "No model call of the main chain is recorded here, so there is no window to ask of."
 NO_WINDOW = "The source does not record what the last call was given, and no rule rebuilds it."
 
-NO_PROMPT = "The system prompt and the tools are not in the transcript, so they are counted nowhere here."
+NO_PROMPT = "The system prompt and the tools are not in the transcript, so they are part of what is in no record."
 
 
 @dataclass(frozen=True, slots=True)
 class NextWindow:
     """The items in order. `call` is the number of the last call, None without one; `said` how many messages stand
-    after its window. `missing` says why there is no window, "" where there is one; `notes` what is uncertain."""
+    after its window. `missing` says why there is no window, "" where there is one; `notes` what is uncertain.
+    `prompt` is that call's prompt in tokens with its basis, None where it is unknown or is no longer the window, since
+    a compaction came after it; `since` are the estimated tokens of what was said since."""
 
     items: list[ContextItem]
     call: int | None
     said: int = 0
     missing: str = ""
     notes: tuple[str, ...] = ()
+    prompt: int | None = None
+    prompt_basis: str = "unknown"
+    since: int = 0
+
+    @property
+    def total(self) -> int | None:
+        """Tokens of the whole window: the prompt and what was said since; estimated as soon as that part is."""
+        return None if self.prompt is None else self.prompt + self.since
+
+    @property
+    def total_basis(self) -> str:
+        """What `total` is known by."""
+        if self.prompt is None:
+            return "unknown"
+        return "estimated" if self.since else self.prompt_basis
 
 
 def next_window(row: SessionRow) -> NextWindow:
@@ -52,14 +70,21 @@ def next_window(row: SessionRow) -> NextWindow:
     if is_cut:
         notes.append(f"More than {MOST_SAID} messages came since; the first {MOST_SAID} are taken.")
     newer = _newer_compaction(row, last)
+    prompt, since = last.usage.prompt_tokens, 0
     if newer is not None:
         items, told = compacted(items, after, newer)
         notes.append(told)
+        prompt = None
     else:
-        items.extend(item for message in after for item in items_of(message))
+        later = [item for message in after for item in items_of(message)]
+        since = sum(map(item_tokens, later))
+        items.extend(later)
     if not any(map(_is_standing, items)):
         notes.append(NO_PROMPT)
-    return NextWindow(items, last.index + 1, len(after), notes=tuple(notes))
+    basis = "unknown" if prompt is None else last.basis
+    return NextWindow(
+        items, last.index + 1, len(after), notes=tuple(notes), prompt=prompt, prompt_basis=basis, since=since
+    )
 
 
 def _said_since(session_id: int, last: ModelCall, items: list[ContextItem]) -> tuple[list[Message], bool]:
