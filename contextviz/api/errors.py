@@ -28,6 +28,7 @@ CODES = {
     415: "unsupported_media_type",
     422: "invalid",
     500: "server_error",
+    503: "busy",
 }
 SENTENCES = {
     400: "The request cannot be read. Look at /api/v1/openapi.json for what this address takes.",

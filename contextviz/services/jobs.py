@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -32,6 +32,8 @@ MOST_ATTEMPTS = 3
 MOST_LINES = 500
 BEAT_SECONDS = 15.0
 PROGRESS_SECONDS = 1.0
+LATE = timedelta(minutes=1)
+MOST_LATE = 20
 _running: set[UUID] = set()  # what this process works on, to tell it from what an earlier try left behind
 
 
@@ -200,7 +202,9 @@ def recover_stale(*, now: datetime, include_queued: bool) -> list[UUID]:
     ready: list[UUID] = []
     for record in JobRecord.objects.filter(state__in=["queued", "running"]).order_by("created_at", "id"):
         if record.state == "queued":
-            if include_queued:
+            # A broker's message may be lost at any time; of many that wait only the oldest are told of again.
+            is_late = record.created_at < now - LATE and len(ready) < MOST_LATE
+            if include_queued or is_late:
                 ready.append(record.pk)
             continue
         if not _is_left(record, now) or _give_up(record, now):

@@ -82,6 +82,36 @@ def test_lines_are_refused_one_by_one_and_the_others_kept(key: str) -> None:
     assert InboxRecord.objects.count() == 3
 
 
+def test_a_number_beyond_64_bits_is_refused_and_what_follows_is_kept(key: str) -> None:
+    big = event(80, "llm.call", {"purpose": "brain", "inputTokens": 2**64})
+    told = post(key, body_of([talk()[0], big, talk()[1]])).json()
+    assert (told["new"], told["refused"], told["rejected"][0]["line"]) == (2, 1, 2)
+
+
+def test_what_was_kept_before_a_body_turns_out_to_be_cut_off_is_read(key: str) -> None:
+    events = [event(n, "engine.error", {"message": "x" * 300}) for n in range(3000)]
+    cut = gzip.compress(body_of(events))[:-30]
+    assert post(key, cut, **{"Content-Encoding": "gzip"}).status_code == 400
+    digest_all()
+    assert SessionRecord.objects.get().source_id == "talk-1"
+    assert post(key, body_of(talk())).json()["session"] is not None
+
+
+def test_nobody_writes_into_a_session_that_was_made_private(key: str) -> None:
+    post(key, body_of(talk()[:4]))
+    digest_all()
+    sender = User.objects.get()
+    SessionRecord.objects.update(is_private=True, owner=sender)
+    other = create_key(User.objects.create(username="other", is_staff=True).pk, label="o", scopes=["ingest"], now=NOW)[
+        1
+    ]
+    told = post(other, body_of(talk()[2:6])).json()
+    assert (told["new"], told["known"], told["session"]) == (4, 0, None)
+    assert post(key, body_of(talk()[:5])).json()["known"] == 4
+    digest_all()
+    assert sorted(SessionRecord.objects.values_list("is_private", flat=True)) == [False, True]
+
+
 def test_a_line_that_is_too_long_is_refused_and_what_follows_is_kept(key: str) -> None:
     long = event(90, "engine.error", {"message": "x" * (MOST_LINE_BYTES + 10)})
     told = post(key, body_of([long, talk()[0]])).json()

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from contextviz.services.inbox.events import receive_events
+from contextviz.services.inbox.events import Post, receive_events
 from contextviz.services.ingest import digest
 from contextviz.store.models import InboxStreamRecord
 
@@ -25,7 +25,8 @@ def tell(name: str, *events: Event, first: int = 0, at: datetime | None = None, 
                     "engine": "tidy", "type": kind, "data": data}).encode() + b"\n"
         for place, (kind, data) in enumerate(events)
     ]  # fmt: skip
-    post = receive_events(name, lines, now=now, **chosen)
+    post = Post()
+    receive_events(name, lines, post, now=now, **chosen)
     assert post.refused == 0, post.rejected
     for job_id in post.jobs:
         assert digest(job_id)

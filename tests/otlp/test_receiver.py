@@ -93,6 +93,36 @@ def test_a_digest_of_what_went_over_to_its_conversation_ends_well(data_dir: Path
     assert [(one.source_id, one.call_count) for one in SessionRecord.objects.all()] == [("talk", 2)]
 
 
+def test_many_traces_of_one_conversation_cost_few_queries(django_assert_max_num_queries: Any) -> None:
+    spans = [{**span(n, gen_ai__conversation__id="talk"), "traceId": f"{n + 1:032x}"} for n in range(1500)]
+    with django_assert_max_num_queries(200):
+        assert post(export(*spans)).status_code == 200
+    assert InboxStreamRecord.objects.get(name="talk").rows.count() == 1500
+    late = {**span(9000), "traceId": f"{700:032x}"}
+    assert post(export(late)).status_code == 200
+    assert InboxStreamRecord.objects.get(name="talk").rows.count() == 1501
+
+
+def test_too_many_conversations_in_one_export_are_a_partial_success() -> None:
+    told = post(export(*(span(n, gen_ai__conversation__id=f"talk-{n}") for n in range(230))))
+    assert json.loads(told.content)["partialSuccess"]["rejectedSpans"] == "30"
+    assert "200 conversations" in told.content.decode()
+
+
+def test_a_value_nested_too_deeply_is_rejected_and_the_others_kept() -> None:
+    deep = span(2)
+    deep["attributes"].append({"key": "gen_ai.input.messages", "value": nested(60)})
+    told = post(export(span(1), deep))
+    assert (told.status_code, json.loads(told.content)["partialSuccess"]["rejectedSpans"]) == (200, "1")
+
+
+def nested(depth: int) -> dict[str, Any]:
+    value: dict[str, Any] = {"stringValue": "x"}
+    for _ in range(depth):
+        value = {"kvlistValue": {"values": [{"key": "k", "value": value}]}}
+    return value
+
+
 def test_gzip_is_unpacked_and_what_nobody_reads_is_counted() -> None:
     inner = {"spanId": "1" * 16, "traceId": "2" * 32, "name": "fs.read_file", "attributes": []}
     body = gzip.compress(export(span(), inner, inner))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.utils import timezone
 from ninja import P, PathEx, Router
@@ -14,7 +15,7 @@ from contextviz.api.errors import Refused
 from contextviz.api.params import NO_NUL, operation
 from contextviz.api.replies import one
 from contextviz.api.schemas.events import EventsPosted, posted_of
-from contextviz.services.inbox.events import MOST_BYTES, receive_events
+from contextviz.services.inbox.events import MOST_BYTES, Post, receive_events
 from contextviz.services.incoming.unzipping import BadBody, unpacked_chunks
 from contextviz.store.queries.preferences import preferences
 from contextviz.tasks import enqueue
@@ -26,11 +27,12 @@ TYPES = frozenset({NDJSON, "application/ndjson", "application/jsonl", "applicati
 NOT_LINES = f"Send one event a line, with the content type {NDJSON}."
 TOO_LARGE = "A post may have 64 MiB after unpacking. What came before that is kept; send the rest in a further post."
 CUT_OFF = "The connection ended before everything had arrived. Whole lines are kept; send it again."
+BUSY = "The store is busy; what came before is kept. Send it again in a moment."
 EMPTY = "There is no line in the body. Send one event a line."
 SessionKey = PathEx[
     str, P(min_length=1, max_length=200, pattern=NO_NUL, description="The session as its sender calls it")
 ]
-_POST = operation("ingest", reply=EventsPosted, errors=(400, 413, 415, 422))
+_POST = operation("ingest", reply=EventsPosted, errors=(400, 413, 415, 422, 503))
 _POST["openapi_extra"]["requestBody"] = {
     "required": True,
     "content": {NDJSON: {"schema": {"type": "string", "description": "Events of docs/events.schema.json, one a line"}}},
@@ -47,19 +49,24 @@ def post_events(request: HttpRequest, key: SessionKey) -> HttpResponse:
     chunks = unpacked_chunks(
         _chunks(request), request.headers.get("Content-Encoding", ""), most=MOST_BYTES, too_large=TOO_LARGE
     )
+    post = Post()
     try:
-        post = receive_events(
-            key, chunks, now=timezone.now(), person_id=caller.user.pk,
+        receive_events(
+            key, chunks, post, now=timezone.now(), person_id=caller.user.pk,
             is_private=preferences(caller.user.pk).is_private,
         )  # fmt: skip
     except BadBody as refused:
         raise Refused(refused.status, str(refused)) from None
     except UnreadablePostError:
         raise Refused(400, CUT_OFF) from None
+    except OperationalError:
+        raise Refused(503, BUSY) from None
+    finally:
+        # Also of what was kept before the body turned out to be wrong.
+        for job_id in post.jobs:
+            transaction.on_commit(partial(enqueue, job_id), robust=True)
     if not post.new and not post.known and not post.refused:
         raise Refused(422, EMPTY)
-    for job_id in post.jobs:
-        transaction.on_commit(lambda job=job_id: enqueue(job), robust=True)  # type: ignore[misc]
     return one(posted_of(post))
 
 

@@ -14,6 +14,7 @@ from django.db.models import Q
 
 from contextviz.services.digest.audience import Audience
 from contextviz.services.digest.batch import BatchFile, distinct, files_of_session
+from contextviz.sources.joining import EVENTS_FORMAT, TELEMETRY_FORMAT
 from contextviz.store.bulk import chunks
 from contextviz.store.models import SessionArtifactRecord, SessionRecord
 
@@ -24,6 +25,8 @@ _COLUMNS = ("pk", "format", "source_id", "forked_from", "parent", "started_at")
 _Member = tuple[int, str, str, str, str, datetime | None]
 # A resumed session's file of Claude Code repeats the one before it, times included, and does not say so.
 _REPEATING = "claude-code"
+# What is posted is one stream for a session and sender; those of others by the same name are others.
+_STREAMS = frozenset({EVENTS_FORMAT, TELEMETRY_FORMAT})
 # What a sub-agent's transcript is called that came without its session (formats document, section B.8).
 _ALONE = "agent-"
 
@@ -67,6 +70,8 @@ def _named_by(one: _Member) -> list[str]:
 
 
 def _are_related(one: _Member, other: _Member) -> bool:
+    if one[1] in _STREAMS or other[1] in _STREAMS:
+        return False
     if one[1].partition("-")[0] != other[1].partition("-")[0]:
         return False  # of another program: an engine's store is joined elsewhere (services.digest.halves)
     if one[1] == _REPEATING and one[5] is not None and one[5] == other[5]:

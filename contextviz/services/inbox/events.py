@@ -16,7 +16,7 @@ from contextviz.services.incoming.unzipping import BadBody
 from contextviz.sources.context_events.envelope import Envelope, NoEvent, envelope_of
 from contextviz.sources.lines import parse_object
 from contextviz.store.models import CompactionRecord, InboxStreamRecord
-from contextviz.store.viewing import viewer_of_id, viewing
+from contextviz.store.viewing import seen_sessions, viewer_of_id, viewing
 
 MOST_BYTES = 64 * 1024 * 1024
 MOST_LINE_BYTES = 4 * 1024 * 1024
@@ -64,16 +64,16 @@ class Post:
 
 
 def receive_events(
-    session: str, chunks: Iterable[bytes], *, now: datetime, person_id: int | None = None, is_private: bool = False
-) -> Post:
+    session: str, chunks: Iterable[bytes], post: Post, *, now: datetime, person_id: int | None = None,
+    is_private: bool = False,
+) -> None:  # fmt: skip
     """Keep the events of a body of lines for the session that its sender calls `session`.
 
     What `person_id` sends is theirs, and theirs alone with `is_private`. Raises what `chunks` raises, and BadBody for
-    too many lines; the lines before that are kept, and are known when they are sent again.
+    too many lines; the lines before that are kept and in `post`, and are known when they are sent again.
     """
-    post = Post()
     sender = f"person-{person_id}" if is_private else ""
-    watch = _Watch(session, sender, now)
+    watch = _Watch(session, sender, now, person_id)
     batch: list[Posted] = []
 
     def keep() -> None:
@@ -96,7 +96,6 @@ def receive_events(
     finally:
         if batch:
             keep()
-    return post
 
 
 @dataclass(slots=True)
@@ -106,6 +105,7 @@ class _Watch:
     session: str
     sender: str
     now: datetime
+    person_id: int | None
     _compacted_at: datetime | None = None
     _is_asked: bool = False
 
@@ -113,7 +113,9 @@ class _Watch:
         """When the session was compacted last, as far as it was read. One query, asked once."""
         if not self._is_asked:
             self._is_asked = True
-            streams = InboxStreamRecord.objects.filter(source="events", sender=self.sender, name=self.session)
+            with viewing(viewer_of_id(self.person_id)):
+                seen = seen_sessions("session__")
+            streams = InboxStreamRecord.objects.filter(seen, source="events", sender=self.sender, name=self.session)
             known = CompactionRecord.objects.filter(session__in=streams.values("session"))
             self._compacted_at = known.aggregate(at=Max("at"))["at"]
         return self._compacted_at
@@ -136,7 +138,11 @@ def _posted(number: int, line: bytes, watch: _Watch, post: Post) -> Posted | Non
         return None
     value["session"] = watch.session
     _look(number, event, watch, post)
-    return Posted(event.identity, orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
+    try:
+        return Posted(event.identity, orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
+    except (TypeError, ValueError):
+        post.refuse(number, "it holds a number beyond 64 bits")
+        return None
 
 
 def _look(number: int, event: Envelope, watch: _Watch, post: Post) -> None:

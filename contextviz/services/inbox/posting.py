@@ -14,7 +14,7 @@ from django.db import transaction
 from contextviz.services.jobs import open_job
 from contextviz.services.receive import open_batch
 from contextviz.store.bulk import bounded, chunks
-from contextviz.store.models import InboxRecord, InboxStreamRecord, JobRecord, UploadBatchRecord
+from contextviz.store.models import InboxRecord, InboxStreamRecord, JobRecord, SessionRecord, UploadBatchRecord
 from contextviz.store.viewing import current_viewer, viewer_of_id, viewing
 
 Source = Literal["events", "otlp"]
@@ -62,6 +62,9 @@ def accept(
                   "created_at": now, "posted_at": now},
     )  # fmt: skip
     stream = InboxStreamRecord.objects.select_for_update().get(pk=stream.pk)
+    if _is_hidden(stream, person_id):
+        # Its session was made private to somebody else since: whoever sends now has a session of their own.
+        return accept(source, name, rows, now=now, is_private=is_private, sender=f"person-{person_id or 0}")
     by_key = {row.dedupe: row for row in rows}
     known = _known(stream.pk, by_key)
     fresh = [
@@ -74,6 +77,13 @@ def accept(
         stream.posted_at = now
         stream.save(update_fields=["posted_at"])
     return Accepted(stream.pk, len(fresh), len(rows) - len(fresh), _open(stream, now) if fresh else None)
+
+
+def _is_hidden(stream: InboxStreamRecord, person_id: int | None) -> bool:
+    if stream.session_id is None or stream.sender:
+        return False
+    private = SessionRecord.objects.filter(pk=stream.session_id, is_private=True).exclude(owner_id=person_id)
+    return private.exists()
 
 
 def _known(stream_id: int, keys: Iterable[str]) -> set[str]:

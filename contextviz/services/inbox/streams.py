@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from contextviz.services.inbox.posting import MOST_NAME, Source
-from contextviz.store.bulk import bounded
+from contextviz.services.inbox.posting import MOST_NAME, QUERY_ROWS, Source
+from contextviz.store.bulk import bounded, chunks
 from contextviz.store.models import InboxRecord, InboxStreamRecord
 from contextviz.store.viewing import current_viewer
 
-MOST_JOINS = 8
+
+def streams_named(source: Source, sender: str, names: Iterable[str]) -> dict[str, str]:
+    """Of streams that were joined to others: the names of those that take what is sent for them. A query for 500."""
+    found: dict[str, str] = {}
+    for part in chunks((bounded(name, MOST_NAME) for name in names), QUERY_ROWS):
+        joined = InboxStreamRecord.objects.filter(source=source, sender=sender, name__in=part, joined__isnull=False)
+        found.update(joined.values_list("name", "joined__name"))
+    return found
 
 
-def stream_named(source: Source, sender: str, name: str) -> str:
-    """The name of the stream that takes what is sent for `name`: its own, or of what it was joined to."""
-    stream = InboxStreamRecord.objects.filter(source=source, sender=sender, name=bounded(name, MOST_NAME)).first()
-    for _ in range(MOST_JOINS):
-        if stream is None or stream.joined_id is None:
-            break
-        stream = InboxStreamRecord.objects.filter(pk=stream.joined_id).first()
-    return name if stream is None else stream.name
+def join_all(source: Source, sender: str, parts: Mapping[str, str], *, now: datetime) -> None:
+    """Join each part to its whole (`join`); parts that nothing was sent for yet are only noted, in bulk."""
+    names = {"source": source, "sender": sender}
+    known: dict[str, int | None] = {}
+    for some in chunks(parts, QUERY_ROWS):
+        rows = InboxStreamRecord.objects.filter(**names, name__in=some)
+        known.update(rows.values_list("name", "joined_id"))
+    for part, whole in parts.items():
+        if part in known and known[part] is None:
+            join(source, sender, part=part, whole=whole, now=now)
+    fresh = {"person_id": current_viewer().user_id, "created_at": now, "posted_at": now}
+    wholes: dict[str, InboxStreamRecord] = {}
+    noted: list[InboxStreamRecord] = []
+    for part, whole in parts.items():
+        if part in known:
+            continue
+        if whole not in wholes:
+            wholes[whole], _ = InboxStreamRecord.objects.get_or_create(
+                **names, name=bounded(whole, MOST_NAME), defaults=fresh
+            )
+        noted.append(InboxStreamRecord(**names, **fresh, name=bounded(part, MOST_NAME), joined=wholes[whole]))
+    InboxStreamRecord.objects.bulk_create(noted, batch_size=QUERY_ROWS, ignore_conflicts=True)
 
 
 def join(source: Source, sender: str, *, part: str, whole: str, now: datetime) -> None:

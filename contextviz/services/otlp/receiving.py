@@ -6,20 +6,24 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from uuid import UUID
 
 from django.db import connection, transaction
 
 from contextviz.events.times import instant
 from contextviz.services.inbox.posting import Accepted, Posted, accept
-from contextviz.services.inbox.streams import join, stream_named
+from contextviz.services.inbox.streams import join_all, streams_named
 from contextviz.services.otlp.wire import OtlpRecord, Signal, decode
 from contextviz.sources.otlp.interest import gateway_of, talk_of
 from contextviz.store.bulk import clean
 from contextviz.store.models import InboxCountRecord
 from contextviz.store.viewing import viewer_of_id, viewing
 
-REJECTED = "what was in the place of a record is not an object"
+REJECTED = "what was in the place of a record is no object, or is nested too deeply"
+MOST_TALKS = 200
+MOST_TRACES = 2_000
+TOO_MANY = f"one export may have {MOST_TALKS} conversations; send smaller batches"
 UNUSED = "otlp"
 
 
@@ -44,14 +48,15 @@ def receive_export(
     again changes nothing. What `person_id` sent is theirs, and theirs alone with `is_private`."""
     decoded = decode(signal, body, is_json=is_json)
     with transaction.atomic(), viewing(viewer_of_id(person_id)):
+        streams, left_out = _by_stream(decoded.records, sender, now)
         accepted = [
             accept("otlp", name, rows, now=now, sender=sender, is_private=is_private)
-            for name, rows in sorted(_by_stream(decoded.records, sender, now).items())
+            for name, rows in sorted(streams.items())
         ]
         _count(decoded.unused, now)
     return Exported(
         sum(one.new for one in accepted), sum(one.known for one in accepted), sum(decoded.unused.values()),
-        decoded.rejected, REJECTED if decoded.rejected else "", _jobs(accepted),
+        decoded.rejected + left_out, TOO_MANY if left_out else REJECTED if decoded.rejected else "", _jobs(accepted),
     )  # fmt: skip
 
 
@@ -59,22 +64,30 @@ def _jobs(accepted: list[Accepted]) -> tuple[UUID, ...]:
     return tuple(one.job_id for one in accepted if one.job_id is not None)
 
 
-def _by_stream(records: list[OtlpRecord], sender: str, now: datetime) -> dict[str, list[Posted]]:
-    """The rows by the stream they belong to: their conversation where any record of their trace names it."""
+def _by_stream(records: list[OtlpRecord], sender: str, now: datetime) -> tuple[dict[str, list[Posted]], int]:
+    """The rows by the stream they belong to: their conversation where any record of their trace names it; and how many
+    are left out, since one export has too many conversations."""
     talks: dict[str, str] = {}
     for record in records:
         talk = talk_of(record.attributes)
         if talk is not None and record.trace is not None:
             talks.setdefault(record.trace, talk)
-    for trace, talk in talks.items():
-        join("otlp", sender, part=f"trace-{trace}", whole=talk, now=now)
+    parts = {f"trace-{trace}": talk for trace, talk in islice(talks.items(), MOST_TRACES)}
+    join_all("otlp", sender, parts, now=now)
+    lone = {f"trace-{one.trace}" for one in records if one.trace is not None and one.trace not in talks}
+    names = streams_named("otlp", sender, lone)
     found: dict[str, list[Posted]] = {}
+    left_out = 0
     for record in records:
-        found.setdefault(_stream_of(record, talks, sender), []).append(_posted(record))
-    return found
+        name = _stream_of(record, talks, names)
+        if name not in found and len(found) >= MOST_TALKS:
+            left_out += 1
+        else:
+            found.setdefault(name, []).append(_posted(record))
+    return found, left_out
 
 
-def _stream_of(record: OtlpRecord, talks: Mapping[str, str], sender: str) -> str:
+def _stream_of(record: OtlpRecord, talks: Mapping[str, str], names: Mapping[str, str]) -> str:
     talk = talk_of(record.attributes)
     if talk is not None:
         return talk
@@ -85,7 +98,8 @@ def _stream_of(record: OtlpRecord, talks: Mapping[str, str], sender: str) -> str
         return gateway
     if record.trace is None:
         return "logs"
-    return talks.get(record.trace) or stream_named("otlp", sender, f"trace-{record.trace}")
+    own = f"trace-{record.trace}"
+    return talks.get(record.trace) or names.get(own, own)
 
 
 def _posted(record: OtlpRecord) -> Posted:

@@ -24,7 +24,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 from contextviz.services.incoming.unzipping import BadBody, unpacked_chunks
 from contextviz.sources.otlp.envelope import attributes_of, identifier
 from contextviz.sources.otlp.interest import Kind, is_used
-from contextviz.sources.values import as_dict, as_list, as_text
+from contextviz.sources.values import as_dict, as_list, as_text, is_too_deep
 
 Signal = Literal["traces", "logs", "metrics"]
 SIGNALS: tuple[Signal, ...] = ("traces", "logs", "metrics")
@@ -130,7 +130,7 @@ def _from_json(signal: Signal, body: bytes) -> Decoded:
         resource = as_dict(as_dict(group).get("resource"))
         for scope in as_list(as_dict(group).get(scope_key)):
             for one in as_list(as_dict(scope).get(inner)):
-                if isinstance(one, dict):
+                if isinstance(one, dict) and not is_too_deep(one):
                     _take_json(signal, one, resource, decoded)
                 else:
                     decoded.rejected += 1

@@ -40,7 +40,7 @@ class Keys extends HTMLElement {
       return;
     }
     if (target.matches(FIELDS)) {
-      if (event.key === "Escape" && !target.closest("dialog")) target.blur();
+      if (event.key === "Escape" && !target.closest("dialog")) { event.preventDefault(); target.blur(); } // a search field would empty itself
       return;
     }
     if (this.dialog?.open) { if (event.key === "?") this.dialog.close(); return; }
