@@ -80,8 +80,8 @@ def recover(*, include_queued: bool = False, **_: Any) -> None:
 
 
 def _call_webhooks() -> None:
-    """Have the webhooks called of the alerts that were written just now."""
-    for job_id in alerts.waiting_webhooks():
+    """Have the webhooks called of the alerts that were written just now, or that are due for another try."""
+    for job_id in alerts.waiting_webhooks(now=timezone.now()):
         enqueue(job_id)
 
 
@@ -174,8 +174,8 @@ def _remove_old_here() -> None:
 
 def _look_for_stuck_here() -> None:
     try:
-        if alerts.look_for_stuck(now=timezone.now()):
-            _call_webhooks()
+        alerts.look_for_stuck(now=timezone.now())
+        _call_webhooks()
     except Exception:
         logger.exception("sessions that are stuck could not be looked for")
     finally:

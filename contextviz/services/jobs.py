@@ -203,7 +203,8 @@ def recover_stale(*, now: datetime, include_queued: bool) -> list[UUID]:
     for record in JobRecord.objects.filter(state__in=["queued", "running"]).order_by("created_at", "id"):
         if record.state == "queued":
             # A broker's message may be lost at any time; of many that wait only the oldest are told of again.
-            is_late = record.created_at < now - LATE and len(ready) < MOST_LATE
+            # Webhooks wait on purpose, until they are due.
+            is_late = record.created_at < now - LATE and record.kind != "send_webhook" and len(ready) < MOST_LATE
             if include_queued or is_late:
                 ready.append(record.pk)
             continue

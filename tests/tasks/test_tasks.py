@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 from django.db import transaction
+from django.utils import timezone
 
 from contextviz import tasks
 from contextviz.services import ingest, jobs, retrieve
@@ -64,9 +65,17 @@ def test_a_starting_worker_enqueues_what_waits_and_what_the_dead_left(sent: list
 
 
 def test_the_regular_look_leaves_what_only_waits(sent: list[str]) -> None:
-    jobs.open_job("expand_summary", now=NOW)
+    jobs.open_job("expand_summary", now=timezone.now())
     tasks.recover()
     assert sent == []
+
+
+def test_the_regular_look_tells_again_of_what_waits_for_long(sent: list[str]) -> None:
+    for _ in range(jobs.MOST_LATE + 5):
+        jobs.open_job("expand_summary", now=NOW)
+    jobs.open_job("send_webhook", now=NOW)  # waits until it is due
+    tasks.recover()
+    assert sent == ["expand_summary"] * jobs.MOST_LATE
 
 
 def _leave(job_id: UUID) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from itertools import islice
 from uuid import UUID
 
 from django.db import transaction
@@ -13,6 +14,7 @@ from contextviz.analysis.findings import main_calls
 from contextviz.analysis.live.alarms import Alarm, History, alarms
 from contextviz.events.session import Transcript
 from contextviz.services.alerts.rules import RuleRow, list_rules
+from contextviz.services.alerts.webhook import is_due
 from contextviz.services.jobs import open_job
 from contextviz.services.live.feed import Earlier
 from contextviz.store.bulk import clean
@@ -22,6 +24,7 @@ from contextviz.store.viewing import SYSTEM, viewing
 RECENT = timedelta(minutes=10)
 LONGEST_STUCK = timedelta(days=1)
 MOST_AT_ONCE = 50
+MOST_WAITING = 20  # webhook jobs of one rule; a receiver that is down must not fill the queue
 Made = tuple[RuleRow, Alarm]
 
 
@@ -56,8 +59,10 @@ def _is_new(alarm: Alarm, earlier: Earlier, now: datetime) -> bool:
 
 
 def write(session_id: int, made: Iterable[Made], *, now: datetime) -> int:
-    """Write alerts that are not there yet, with a job for each that has a webhook; how many."""
+    """Write alerts that are not there yet, with a job for each that has a webhook; how many. Where too many of a
+    rule's webhooks wait already, the alert says that its own was not called."""
     count = 0
+    waiting: dict[int, int] = {}
     session = SessionRecord.objects.filter(pk=session_id).values_list("is_private", "owner_id").first()
     for rule, alarm in made:
         if session is None or (session[0] and rule.person_id != session[1]):
@@ -70,10 +75,22 @@ def write(session_id: int, made: Iterable[Made], *, now: datetime) -> int:
         count += is_new
         if not is_new or not rule.webhook:
             continue
+        if rule.id not in waiting:
+            waiting[rule.id] = AlertRecord.objects.filter(rule_id=rule.id, job__state="queued").count()
+        if waiting[rule.id] >= MOST_WAITING:
+            _leave_out(record)
+            continue
+        waiting[rule.id] += 1
         with viewing(SYSTEM):
             job_id = open_job("send_webhook", now=now, params={"alert": record.pk}, session_id=session_id)
         AlertRecord.objects.filter(pk=record.pk).update(webhook_state="queued", job_id=job_id)
     return count
+
+
+def _leave_out(record: AlertRecord) -> None:
+    record.webhook_state = "failed"
+    record.sentence += f" (the webhook was not called: {MOST_WAITING} calls of this rule wait already)"
+    record.save(update_fields=["webhook_state", "sentence"])
 
 
 def _data(alarm: Alarm) -> dict[str, int | str | None]:
@@ -103,10 +120,11 @@ def look_for_stuck(*, now: datetime) -> int:
     return count
 
 
-def waiting_webhooks() -> list[UUID]:
-    """The webhook jobs that wait: to be enqueued after a commit. One query."""
-    waiting = JobRecord.objects.filter(kind="send_webhook", state="queued").order_by("created_at")
-    return list(waiting.values_list("pk", flat=True)[:MOST_AT_ONCE])
+def waiting_webhooks(*, now: datetime) -> list[UUID]:
+    """The webhook jobs that wait and are due, the oldest first: to be enqueued after a commit. One query."""
+    waiting = JobRecord.objects.filter(kind="send_webhook", state="queued").order_by("created_at", "id")
+    due = (pk for pk, params in waiting.values_list("pk", "params") if is_due(params, now))
+    return list(islice(due, MOST_AT_ONCE))
 
 
 def _last_rows(now: datetime) -> list[LiveEventRecord]:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from contextviz.analysis.live.alarms import AlarmKind
-from contextviz.services.alerts.addresses import is_public
+from contextviz.services.alerts.addresses import is_public, url_of
 from contextviz.store.models import AlertRuleRecord
 from contextviz.store.values import NotFound
 
@@ -147,6 +147,13 @@ def checked_address(text: str) -> str:
         )
     if "@" in parts.netloc:
         raise RuleRefused("webhook", "Leave name and password out of the webhook's address; the call is signed.")
+    try:
+        url_of(address)
+    except ValueError:
+        raise RuleRefused(
+            "webhook",
+            "The webhook's host is no name or number that can be called; write it as https://example.org/hook.",
+        ) from None
     return address
 
 

@@ -10,9 +10,13 @@ import hashlib
 import hmac
 import ipaddress
 import socket
+import threading
 import time
+from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
-from importlib import import_module
+from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -21,14 +25,12 @@ from django.conf import settings
 from django.utils import timezone
 
 from contextviz.events.masking import without_secrets
-from contextviz.services.alerts.addresses import is_public
+from contextviz.services.alerts.addresses import http, is_public, url_of
 from contextviz.services.jobs import JobFailed, JobRun, perform
-from contextviz.store.models import AlertRecord
+from contextviz.store.models import AlertRecord, JobRecord
 
-SECONDS = 5.0
-WAITS = (1.0, 5.0, 20.0)  # between tries
-MOST_ANSWER_BYTES = 4096
-STEP_SECONDS = 0.5
+SECONDS = 5.0  # of a try in all
+WAITS = (timedelta(seconds=30), timedelta(minutes=2), timedelta(minutes=10))  # between tries
 if TYPE_CHECKING:
     import httpx
 
@@ -46,50 +48,79 @@ class Target:
     host_header: str
 
 
-def _http() -> Any:
-    """The HTTP client, by name: 10 MB of every worker, for the few webhooks that are called."""
-    return import_module("httpx")
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """That a job waits again: which attempt this was, and the params it waits with."""
+
+    attempts: int
+    params: dict[str, Any]
 
 
 def send_webhook(job_id: UUID | str) -> bool:
-    """Do a webhook's job; false where another process has it."""
-    return perform(job_id, _send)
+    """Do one try of a webhook's job, which waits again where it failed and may be tried again; false where another
+    process has it, or it is not due. Never sleeps: a receiver that is down must not hold a worker."""
+    found = JobRecord.objects.filter(pk=UUID(str(job_id))).values_list("params", flat=True).first()
+    if found is not None and not is_due(found, timezone.now()):
+        return False
+    again: list[_Again] = []
+    is_mine = perform(job_id, partial(_send, again=again))
+    for one in again:
+        _put_back(job_id, one)
+    return is_mine
 
 
-def _send(run: JobRun) -> str:
+def is_due(params: Mapping[str, Any], now: datetime) -> bool:
+    """Whether a webhook's job may be tried: at once, or from its `due` on where a try before failed."""
+    due = params.get("due")
+    return due is None or datetime.fromisoformat(due) <= now
+
+
+def _send(run: JobRun, *, again: list[_Again]) -> str:
+    if not is_due(run.params, timezone.now()):  # another process tried while this one was about to
+        again.append(_Again(run.attempts, run.params))
+        raise JobFailed("It is not due yet.")
     alert = AlertRecord.objects.select_related("rule", "session").filter(pk=run.params["alert"]).first()
     if alert is None or not alert.rule.webhook:
         raise JobFailed("The alert or its webhook was removed meanwhile.", can_retry=False)
-    body = body_of(alert)
-    problem = ""
-    for wait in (*WAITS, None):
-        try:
-            status = post(target_of(alert.rule.webhook), body, secret=alert.rule.secret, delivery=alert.pk)
-        except NotAllowed as refused:
-            _note(alert, "failed")
-            raise JobFailed(str(refused)) from None
-        except (_http().HTTPError, OSError) as error:
-            problem = f"it could not be reached ({type(error).__name__})"
-        else:
-            if status < 300:
-                _note(alert, "sent")
-                return f"The webhook of “{alert.rule.name}” was called and answered {status}."
-            problem = f"it answered {status}"
-            if 300 <= status < 500 and status not in (408, 429):
-                break  # the same again would be refused again
-        if wait is not None:
-            _wait(run, wait)
+    can_wait = True
+    try:
+        status = attempt(alert.rule.webhook, body_of(alert), secret=alert.rule.secret, delivery=alert.pk)
+    except NotAllowed as refused:
+        _give_up(run, alert)
+        raise JobFailed(str(refused)) from None
+    except (http().HTTPError, OSError) as error:
+        problem = f"it could not be reached ({type(error).__name__})"
+    else:
+        if status < 300:
+            _note(alert, "sent")
+            return f"The webhook of “{alert.rule.name}” was called and answered {status}."
+        problem = f"it answered {status}"
+        can_wait = status >= 500 or status in (408, 429)  # anything else would be refused again
+    tries = int(run.params.get("tries", 0)) + 1
+    sentence = f"The webhook of “{alert.rule.name}” was not taken: {problem}. Look at its address, then try again."
+    if not can_wait or tries > len(WAITS):
+        _give_up(run, alert)
+        raise JobFailed(sentence)
+    run.progress(0, force=True)  # somebody may have cancelled it
+    due = timezone.now() + WAITS[tries - 1]
+    run.log(f"Try {tries} of {len(WAITS) + 1}: {problem}. The next is due at {due:%H:%M:%S} UTC.")
+    again.append(_Again(run.attempts, {**run.params, "tries": tries, "due": due.isoformat()}))
+    raise JobFailed(sentence)
+
+
+def _put_back(job_id: UUID | str, again: _Again) -> None:
+    """Have a try's job wait again. Its attempts count workers that died of it, and this one did not."""
+    ended = JobRecord.objects.filter(pk=UUID(str(job_id)), state="failed", attempts=again.attempts)
+    ended.update(
+        state="queued", owner="", attempts=0, params=again.params, outcome="", heartbeat_at=None, started_at=None,
+        finished_at=None,
+    )  # fmt: skip
+
+
+def _give_up(run: JobRun, alert: AlertRecord) -> None:
+    """No more tries by itself; a person who tries again has all of them."""
+    JobRecord.objects.filter(pk=run.id).update(params={"alert": alert.pk})
     _note(alert, "failed")
-    raise JobFailed(
-        f"The webhook of “{alert.rule.name}” was not taken: {problem}. Look at its address, then try again."
-    )
-
-
-def _wait(run: JobRun, seconds: float) -> None:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        run.progress(0)  # somebody may have cancelled it
-        time.sleep(min(STEP_SECONDS, seconds))
 
 
 def _note(alert: AlertRecord, state: str) -> None:
@@ -111,24 +142,44 @@ def body_of(alert: AlertRecord) -> bytes:
     })  # fmt: skip
 
 
-def post(target: Target, body: bytes, *, secret: str, delivery: int) -> int:
-    """Call it once; the status of the answer, of which no more than its beginning is read."""
+def attempt(address: str, body: bytes, *, secret: str, delivery: int) -> int:
+    """Look up, judge and call an address within SECONDS in all; the status of the answer. Raises NotAllowed, OSError
+    (TimeoutError is one) or the client's HTTPError."""
+    until = time.monotonic() + SECONDS
+    told: Future[int] = Future()
+
+    def call() -> None:
+        try:
+            target = target_of(address)
+            told.set_result(post(client, target, body, secret=secret, delivery=delivery, until=until))
+        except Exception as error:
+            told.set_exception(error)
+
+    # In a thread, since a lookup has no bound of its own, and the client's are for each step. Leaving closes the
+    # client, and with it a connection that is still open. Proxies of the environment would look the name up again.
+    with http().Client(follow_redirects=False, trust_env=False) as client:
+        threading.Thread(target=call, daemon=True, name="webhook").start()
+        try:
+            return told.result(SECONDS)
+        except (http().InvalidURL, ValueError) as error:
+            raise NotAllowed(f"The webhook's address cannot be called ({error}). Change it in its rule.") from None
+
+
+def post(client: httpx.Client, target: Target, body: bytes, *, secret: str, delivery: int, until: float) -> int:
+    """Call it once; the status of the answer, of which no more than its beginning is read. No step of it takes longer
+    than `until`, in seconds of the monotonic clock."""
     stamp = str(int(timezone.now().timestamp()))
     headers = {
         "Host": target.host_header, "Content-Type": "application/json", "User-Agent": "contextviz",
         "X-Contextviz-Delivery": str(delivery), "X-Contextviz-Timestamp": stamp,
         "X-Contextviz-Signature": signature(secret, stamp, body),
     }  # fmt: skip
-    # Proxies of the environment would look the name up again.
-    with (
-        _http().Client(timeout=SECONDS, follow_redirects=False, trust_env=False) as client,
-        client.stream(
-            "POST", target.url, content=body, headers=headers, extensions={"sni_hostname": target.host}
-        ) as answer,
-    ):
-        for part in answer.iter_raw(MOST_ANSWER_BYTES):
-            if part:
-                break
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    with client.stream(
+        "POST", target.url, content=body, headers=headers, timeout=left, extensions={"sni_hostname": target.host}
+    ) as answer:
         return int(answer.status_code)
 
 
@@ -138,10 +189,9 @@ def signature(secret: str, stamp: str, body: bytes) -> str:
 
 
 def target_of(address: str) -> Target:
-    """Look up and judge an address; raises NotAllowed, or OSError where the name is not known."""
-    url = _http().URL(address)
-    if url.scheme not in ("http", "https") or not url.host:
-        raise NotAllowed("A webhook's address begins with http:// or https://.")
+    """Look up and judge an address; raises NotAllowed, ValueError for one that
+    nothing can be called by, or OSError where the name is not known."""
+    url = url_of(address)
     port = url.port or (443 if url.scheme == "https" else 80)
     found = socket.getaddrinfo(url.host, port, type=socket.SOCK_STREAM)
     addresses = [ipaddress.ip_address(str(one[4][0]).split("%")[0]) for one in found]
