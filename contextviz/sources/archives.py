@@ -11,6 +11,9 @@ MAX_NAME_BYTES = 200
 MAX_PARTS = 32
 MAX_HEADER_BYTES = 1024 * 1024
 TAR_MAGIC_AT = 257
+# Why a member that holds nothing of its own is not read.
+LINK = "it is a link"
+DEVICE = "it is a device or another special file"
 _DRIVE = re.compile(r"^[A-Za-z]:")
 _LONG_HEADERS = frozenset(
     {tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE}
@@ -63,8 +66,8 @@ def why_not_regular(member: tarfile.TarInfo) -> str | None:
     if member.isdir():
         return "folder"
     if member.issym() or member.islnk():
-        return "it is a link"
-    return None if member.isreg() else "it is a device or another special file"
+        return LINK
+    return None if member.isreg() else DEVICE
 
 
 def why_not_regular_zip(member: zipfile.ZipInfo) -> str | None:
@@ -73,7 +76,7 @@ def why_not_regular_zip(member: zipfile.ZipInfo) -> str | None:
         return "folder"
     mode = member.external_attr >> 16
     if mode and stat.S_ISLNK(mode):
-        return "it is a link"
+        return LINK
     if mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-        return "it is a device or another special file"
+        return DEVICE
     return "it is encrypted" if member.flag_bits & 1 else None

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from contextviz.services import digest, ingest
+from contextviz.sources.attach import CORTEXT
+from contextviz.sources.joining import SCOPE
 from contextviz.store.models import SessionRecord
 from contextviz.store.queries import calls, jobs
 from contextviz.store.values import JobRow
-from tests.services.building import claude_lines
+from tests.services.building import claude_lines, upload
 
 pytestmark = pytest.mark.django_db
 OTHER = "0b1c2d3e-0000-4000-8000-000000000077"
@@ -97,3 +99,15 @@ def test_bad_input_is_told_and_harms_nothing_else(
     assert (good.call_count, good.problem_count) == (3, 0)
     other = SessionRecord.objects.filter(source_id=OTHER).first()
     assert other is None or other.call_count == 2, "nothing of what is whole is lost"
+
+
+def test_a_session_id_longer_than_a_database_can_look_for_does_not_end_the_digest(data_dir: Path) -> None:
+    upload(("part.jsonl", claude_lines(1)))
+    # The long id is looked for at the end of the names of engines' parts; without one nothing would be compared.
+    SessionRecord.objects.update(format=CORTEXT, source_id=f"{SCOPE}agent_main_x")
+
+    job = upload(("long.jsonl", claude_lines(2, session="s" * 100_000)))
+
+    assert (job.state, len(job.result["sessions"])) == ("done", 1)
+    long = SessionRecord.objects.get(pk=int(job.result["sessions"][0]))
+    assert (long.call_count, len(long.source_id)) == (2, 255)

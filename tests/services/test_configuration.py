@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import sqlite3
 import tarfile
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ from contextviz.cli.inspect import main as inspect_main
 from contextviz.services import digest, ingest
 from contextviz.services.access import local_owner
 from contextviz.services.digest.collecting import refresh
+from contextviz.sources.lossless_claw.reader import SIGNATURE
 from contextviz.store.models import ArtifactRecord, SessionArtifactRecord, SessionRecord, UploadRecord
 from contextviz.store.queries import jobs, sessions
 from contextviz.web.urls import urlpatterns
@@ -59,7 +63,15 @@ def everything_kept(data_dir: Path) -> bytes:
                 ).encode()
             )
     parts.extend(path.read_bytes() for path in sorted(data_dir.rglob("*")) if path.is_file())
-    return b"\n".join(parts)
+    return b"\n".join([*parts, *(body for path in artifact_files(data_dir) for body in members_of(path))])
+
+
+def members_of(kept: Path) -> list[bytes]:
+    """What is in a file that is kept, where that is a zip: a compressed key is found in no other way."""
+    if not zipfile.is_zipfile(kept):
+        return []
+    with zipfile.ZipFile(kept) as packed:
+        return [packed.read(name) for name in packed.namelist()]
 
 
 def nothing_is_kept(data_dir: Path) -> bool:
@@ -190,14 +202,108 @@ def test_an_archive_inside_one_with_a_configuration_stays_as_a_name_alone(data_d
     job = upload(("all.zip", data))
 
     told = {one["path"]: one["reason"] for one in job.result["files"]}
-    assert told["all.zip/more.zip"] == "empty file" and nothing_is_kept(data_dir)
+    assert told["all.zip/more.zip"] == "an archive inside an archive is not opened" and nothing_is_kept(data_dir)
 
 
-def test_an_archive_without_one_is_kept_to_the_byte(data_dir: Path) -> None:
-    data = archive("zip", [("s-1.jsonl", openclaw_session()), ("note.json", '{"a": 1}')])
+def test_an_archive_of_which_all_is_read_is_kept_to_the_byte(data_dir: Path) -> None:
+    data = archive(
+        "zip", [("s-1.jsonl", openclaw_session()), ("home/rollout-a.jsonl", codex_session()), ("e.json", "")]
+    )
     upload(("all.zip", data))
 
     assert [path.read_bytes() for path in artifact_files(data_dir)] == [data]
+
+
+@pytest.mark.parametrize("form", ["zip", "tar", "tar.gz"])
+@pytest.mark.parametrize("inner", ["zip", "tar", "tar.gz"])
+def test_an_archive_inside_is_never_kept(data_dir: Path, form: str, inner: str) -> None:
+    closed = archive(inner, [("openclaw.json", OPENCLAW)])
+    job = upload((f"all.{form}", archive(form, [("s-1.jsonl", openclaw_session()), (f"inner.{inner}", closed)])))
+
+    assert len(job.result["sessions"]) == 1 and nothing_is_kept(data_dir)
+    told = {one["path"]: one["reason"] for one in job.result["files"]}
+    assert told[f"all.{form}/inner.{inner}"] == "an archive inside an archive is not opened"
+    assert closed not in everything_kept(data_dir)
+
+
+UNREAD = {
+    "oauth_creds.json": json.dumps({"access_token": PLANTED, "refresh_token": PLANTED}),
+    "mcp.json": json.dumps({"mcpServers": {"a": {"command": "x", "env": {"API_KEY": PLANTED}}}}),
+    ".mcp.json": json.dumps({"mcpServers": {"a": {"command": "x", "env": {"API_KEY": PLANTED}}}}),
+    "tool.json": json.dumps({"env": {"API_KEY": PLANTED}}),
+    ".env.local": f"API_KEY={PLANTED}",
+    "history.jsonl": json.dumps({"display": PLANTED, "project": "/w"}) + "\n",
+    "notes.txt": f"the key is {PLANTED}",
+    "unknown.json": json.dumps({"anything": PLANTED}),
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_what_no_reader_reads_of_an_archive_is_not_kept_and_is_told(data_dir: Path, name: str) -> None:
+    job = upload(("all.zip", archive("zip", [("h/s-1.jsonl", openclaw_session()), (f"h/{name}", UNREAD[name])])))
+
+    assert len(job.result["sessions"]) == 1 and nothing_is_kept(data_dir)
+    told = {one["path"]: (one["role"], one["reason"]) for one in job.result["files"]}
+    role, reason = told[f"all.zip/h/{name}"]
+    assert role == "ignored" and reason and "empty" not in reason
+
+
+def test_an_archive_packed_again_stays_the_same_when_it_comes_once_more(data_dir: Path) -> None:
+    upload(("all.zip", archive("zip", [("s-1.jsonl", openclaw_session()), ("notes.txt", PLANTED)])))
+    (kept,) = artifact_files(data_dir)
+    upload(("all.zip", kept.read_bytes()))
+
+    assert artifact_files(data_dir) == [kept]
+
+
+def test_a_link_in_an_archive_that_is_packed_again_is_told_of_all_the_same(data_dir: Path) -> None:
+    link = tarfile.TarInfo("latest")
+    link.type, link.linkname = tarfile.SYMTYPE, "s-1.jsonl"
+    out = io.BytesIO(archive("tar", [("s-1.jsonl", openclaw_session()), ("notes.txt", PLANTED)]))
+    with tarfile.open(fileobj=out, mode="a") as tape:
+        tape.addfile(link)
+    job = upload(("all.tar", out.getvalue()))
+
+    assert [one["message"] for one in job.result["problems"]] == ["latest in all.tar was not read: it is a link"]
+    assert len(job.result["sessions"]) == 1 and nothing_is_kept(data_dir)
+
+
+def test_a_database_in_an_archive_keeps_the_changes_that_lie_beside_it(data_dir: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "lcm.db")) as database:
+        database.execute("PRAGMA journal_mode=WAL")
+        for table, columns in SIGNATURE.items():
+            database.execute(f"CREATE TABLE {table} ({', '.join(sorted(columns))})")
+        database.commit()
+        files = [(name, (tmp_path / name).read_bytes()) for name in ("lcm.db", "lcm.db-wal")]
+    data = archive("zip", [("s-1.jsonl", openclaw_session()), ("s-1.jsonl-wal", PLANTED), *files])
+    upload(("all.zip", data))
+
+    with zipfile.ZipFile(artifact_files(data_dir)[0]) as again:
+        assert [again.read(name) for name, _ in files] == [body for _, body in files]
+    assert nothing_is_kept(data_dir)
+
+
+def test_a_compressed_file_with_an_archive_or_keys_in_it_is_not_kept_as_it_came(data_dir: Path) -> None:
+    inner = archive("zip", [("openclaw.json", OPENCLAW)])
+    upload(
+        ("s-1.jsonl.gz", gzip.compress(openclaw_session().encode())), ("inner.zip.gz", gzip.compress(inner)),
+        ("oauth_creds.json.gz", gzip.compress(UNREAD["oauth_creds.json"].encode())),
+    )  # fmt: skip
+
+    kept = everything_kept(data_dir)
+    assert inner not in kept and PLANTED.encode() not in kept
+    packed = [path.read_bytes() for path in artifact_files(data_dir)]
+    assert gzip.compress(inner)[10:-8] not in b"".join(packed)
+    assert sum(body.startswith(b"\x1f\x8b") for body in packed) == 1
+
+
+def test_a_configuration_that_an_archive_hides_under_a_name_that_leads_out_is_refused(data_dir: Path) -> None:
+    data = archive("zip", [("s-1.jsonl", openclaw_session()), ("../openclaw.json", OPENCLAW)])
+    batch = ingest.open_batch(now=NOW)
+
+    with pytest.raises(ingest.NotATranscript, match=r"openclaw\.json.*leads out of the archive"):
+        ingest.receive(chunked(data), "all.zip", batch_id=batch, now=NOW)
+    assert artifact_files(data_dir) == [] and nothing_is_kept(data_dir)
 
 
 def test_an_archive_that_cannot_be_opened_whole_and_holds_one_is_refused(data_dir: Path) -> None:
@@ -212,11 +318,21 @@ def test_an_archive_that_cannot_be_opened_whole_and_holds_one_is_refused(data_di
 
 
 @pytest.mark.parametrize(
-    "name", ["auth.json", ".credentials.json", "openclaw.json.bak", "settings.json", "config.toml"]
+    "name",
+    [
+        "auth.json",
+        ".credentials.json",
+        "oauth_creds.json",
+        ".mcp.json",
+        "tool.json",
+        "openclaw.json.bak",
+        "settings.json",
+        "config.toml",
+    ],
 )
 def test_a_list_of_keys_is_refused_in_a_sentence_and_leaves_nothing(data_dir: Path, name: str) -> None:
     batch = ingest.open_batch(now=NOW)
-    body = f'other = "{KEY}"' if name.endswith("toml") else json.dumps({"token": KEY})
+    body = f'other = "{KEY}"' if name.endswith("toml") else json.dumps({"token": KEY, "env": {"API_KEY": KEY}})
 
     with pytest.raises(ingest.NotATranscript, match="so nothing of it was kept"):
         ingest.receive(chunked(body.encode()), f"home/{name}", batch_id=batch, now=NOW)

@@ -18,7 +18,7 @@ from contextviz.services.export import look_through
 from contextviz.services.export.looking import look
 from contextviz.services.export.sizes import text_bytes
 from contextviz.services.jobs import retry
-from contextviz.store.models import AuditRecord, JobRecord, SessionRecord
+from contextviz.store.models import AuditRecord, EngineEventRecord, JobRecord, SessionRecord
 from contextviz.web.views.sharing import export as views
 from tests.services.building import NOW
 from tests.services.export_building import KEY, PASSWORD, RANDOM, session
@@ -136,6 +136,21 @@ def test_a_large_session_is_looked_through_by_a_job_that_the_page_follows(client
     assert "Download the copy" in page and 'hx-get="' not in page.partition('id="review"')[2][:80]
     answer = post(client, large, mask_all="yes")
     assert KEY.encode() not in b"".join(answer.streaming_content)
+
+
+@pytest.mark.parametrize(("count", "is_large"), [(views.RECORDS_AT_ONCE - 500, False), (views.RECORDS_AT_ONCE, True)])
+def test_a_session_of_many_records_with_little_text_is_large_too(client: Client, count: int, is_large: bool) -> None:
+    key = session("Please look.")
+    EngineEventRecord.objects.bulk_create(
+        EngineEventRecord(session_id=key, index=at, type="topic.switch", engine="flowctx", origin="log", data={"n": at})
+        for at in range(count)
+    )
+
+    page = page_of(client, key)
+
+    assert ("Look through it first" in page) is is_large
+    assert ("Download the copy" in page) is not is_large
+    assert not is_large or re.search(r"holds 5,0\d\d records with \d+\sB of text", page)
 
 
 def test_a_large_session_is_never_copied_unlooked(client: Client, large: int) -> None:

@@ -19,6 +19,8 @@ from contextviz.store.rows.session import unpack_detail
 
 # Session keys are in no column, so for a scope key that many of the newest sessions are looked at.
 MOST_LOOKED_AT = 300
+# As long as the column is. No id there ends in a longer one, and databases refuse long patterns.
+MOST_ID_CHARS = 255
 
 
 def host_of(part: Transcript, audience: Audience) -> SessionRecord | None:
@@ -45,8 +47,8 @@ def parts_of(transcript: Transcript, audience: Audience) -> list[SessionRecord]:
     wanted = Q(source_id__in=names_of(session), format__in=PART_FORMATS)
     if is_part(transcript):
         wanted = Q(source_id=session.id, format=LOG_FORMAT)
-    elif "session_key" not in session.hints:
-        wanted |= Q(source_id__startswith=SCOPE, source_id__endswith=ending_of(session), format__in=PART_FORMATS)
+    elif "session_key" not in session.hints and len(ending := ending_of(session)) <= MOST_ID_CHARS:
+        wanted |= Q(source_id__startswith=SCOPE, source_id__endswith=ending, format__in=PART_FORMATS)
     found = _there(audience).filter(wanted).order_by("pk")
     return [one for one in found[:20] if fits(one.source_id, session)]
 

@@ -28,11 +28,15 @@ _COMMON = frozenset({"config.toml", "models.json", "settings.json"})
 _CREDENTIALS = frozenset(
     {
         "auth.json", "auth-profiles.json", ".credentials.json", "credentials.json", "settings.local.json",
-        ".claude.json", ".env",
+        ".claude.json", ".env", "oauth_creds.json", "oauth.json", "google_accounts.json", "mcp-oauth-tokens.json",
+        "mcp-oauth-tokens-v2.json", "mcp.json", ".mcp.json", "mcp_config.json", "mcp_settings.json", "tokens.json",
+        "token.json", "secrets.json", "api_keys.json", "api-keys.json", "client_secret.json", "service_account.json",
+        "application_default_credentials.json", ".netrc", ".npmrc", ".pypirc", ".git-credentials", "hosts.yml",
     }
 )  # fmt: skip
 _BACKUP = re.compile(rf"(?:{'|'.join(map(re.escape, _NAMES))})(?:[.~-].{{0,80}}|~)", re.DOTALL)
 _SUFFIXES = (".json", ".json5", ".jsonc", ".toml")
+_TOKENS = ("access_token", "accessToken", "refresh_token", "refreshToken", "id_token", "client_secret", "private_key")
 # Top-level keys of transcripts, requests and stores: an object that has one is none of these files.
 _TRANSCRIPT_KEYS = frozenset(
     {"contents", "contexts", "history", "info", "input", "mapping", "resourceLogs", "resourceSpans", "sessionId",
@@ -73,6 +77,11 @@ def is_never_opened(name: str) -> bool:
     return _named(name.rsplit("/", 1)[-1].lower()) == OTHER
 
 
+def is_named(name: str) -> bool:
+    """Whether a file is a configuration or a list of keys by its name alone."""
+    return _named(name.rsplit("/", 1)[-1].lower()) is not None
+
+
 def load(name: str, raw: bytes) -> Loaded | None:
     """The file `raw` called `name` as a configuration; None where it is none. Never raises."""
     base = name.rsplit("/", 1)[-1].lower()
@@ -98,7 +107,7 @@ def load(name: str, raw: bytes) -> Loaded | None:
 
 
 def _named(base: str) -> str | None:
-    if base in _CREDENTIALS or _BACKUP.fullmatch(base):
+    if base in _CREDENTIALS or base.startswith(".env.") or _BACKUP.fullmatch(base):
         return OTHER
     return _NAMES.get(base)
 
@@ -138,7 +147,14 @@ def _shaped(document: Mapping[str, Any]) -> str | None:
     providers = [as_dict(one) for one in as_dict(document.get("providers")).values()]
     if any({"models", "modelOverrides", "apiKey", "baseUrl"} & one.keys() for one in providers):
         return "pi"
-    return None
+    return OTHER if _holds_keys(document) else None
+
+
+def _holds_keys(document: Mapping[str, Any]) -> bool:
+    """Whether an object is of a program's settings that hold keys: servers, variables, or tokens as such."""
+    variables = as_dict(document.get("env"))
+    is_settings = bool(as_dict(document.get("mcpServers"))) or any(isinstance(one, str) for one in variables.values())
+    return is_settings or any(as_text(document.get(name)) for name in _TOKENS)
 
 
 def _shaped_toml(document: Mapping[str, Any]) -> str | None:

@@ -12,6 +12,9 @@ from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOpt
 
 FORMAT = "configuration"
 NAMES = {"openclaw": "OpenClaw", "openvole": "OpenVole", "pi": "pi", "codex": "Codex"}
+# How a line begins that stands in an archive in place of a file that was not kept (services.incoming.configuration).
+LEFT_OUT = b"contextviz kept nothing of this file: "
+MOST_REASON_BYTES = 400
 NOTHING = "a configuration or a list of keys; nothing of it is read"
 
 
@@ -23,6 +26,8 @@ class ConfigurationReader:
 
     def detect(self, probe: Probe) -> Detection | None:
         """See Reader.detect; by name for the files that are known, by shape for others."""
+        if probe.head.startswith(LEFT_OUT) and probe.size <= len(LEFT_OUT) + MOST_REASON_BYTES:
+            return Detection(FORMAT, "ignored", probe.head.removeprefix(LEFT_OUT).decode("utf-8", errors="replace"))
         loaded = _loaded(probe)
         if loaded is None:
             return None
@@ -39,6 +44,11 @@ class ConfigurationReader:
             if loaded is not None and loaded.problem is not None:
                 text = f"{probe.name} was not used: {loaded.problem}"
                 yield ReadProblem("unreadable_configuration", text, "warning", probe.name)
+
+
+def left_out(why: str) -> bytes:
+    """What stands in an archive in place of a file that nobody reads: a line with the reason, which is told again."""
+    return LEFT_OUT + why.encode("utf-8", errors="replace")[:MOST_REASON_BYTES]
 
 
 def configurations(files: Sequence[Found]) -> list[Configuration]:

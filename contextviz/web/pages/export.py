@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from contextviz.charts import words
 from contextviz.services.export import Decision, Decisions, Place, Report
-from contextviz.services.export.sizes import BYTES_A_SECOND
+from contextviz.services.export.sizes import Size
 from contextviz.store.values import SessionRow
 from contextviz.web.pages.held import title_of
 from contextviz.web.pages.jobs import JobView
@@ -63,10 +63,11 @@ class ExportPage:
     url: str
     tabs: list[Tab]
     error: str
-    # Whether the session was looked through; else how much that is and how long it takes, in words, where the job
-    # that does it is opened, and the newest such job
+    # Whether the session was looked through; else how much text and how many records that is and how long it takes, in
+    # words, where the job that does it is opened, and the newest such job
     is_looked: bool
     size: str
+    records: str
     seconds: str
     look_url: str
     job: JobView | None
@@ -98,7 +99,7 @@ def decided(posted: Mapping[str, str]) -> Decisions:
 
 
 def export_page(
-    row: SessionRow, report: Report | None, decisions: Decisions, *, size: int, error: str = "", form: str = "json",
+    row: SessionRow, report: Report | None, decisions: Decisions, *, size: Size, error: str = "", form: str = "json",
     job: JobView | None = None,
 ) -> ExportPage:  # fmt: skip
     """The page; `report` None where the session was not looked through yet, `job` looks then."""
@@ -113,8 +114,9 @@ def export_page(
         tabs=session_tabs(row, ""),
         error=error,
         is_looked=report is not None,
-        size=words.size(size),
-        seconds=words.duration(max(1.0, size / BYTES_A_SECOND)),
+        size=words.size(size.text),
+        records=words.counted(size.records, "record", "records"),
+        seconds=words.duration(max(1.0, size.seconds)),
         look_url=reverse("export_look", args=[row.id]),
         job=job,
         unmask_url=reverse("export_unmask", args=[row.id]),

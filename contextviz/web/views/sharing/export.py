@@ -22,7 +22,7 @@ from contextviz.services.accounts.audit import note
 from contextviz.services.export import Decisions, ExportRefused, Report
 from contextviz.services.export.kept import kept_report
 from contextviz.services.export.looking import last_look, open_look
-from contextviz.services.export.sizes import text_bytes
+from contextviz.services.export.sizes import Size, size_of
 from contextviz.store.values import NotFound, SessionRow
 from contextviz.web.access import session_read
 from contextviz.web.answers import CHUNK_BYTES, see_other
@@ -34,6 +34,7 @@ from contextviz.web.queueing import enqueue_after_commit
 from contextviz.web.views.sharing.unmask import show_unmasked
 
 LOOKED_AT_ONCE = 1_000_000  # bytes of texts; more are looked through by a job
+RECORDS_AT_ONCE = 5_000  # a look takes its time for each, however short
 KEPT_REPORTS = 4
 TYPES = {"json": "application/json", "md": "text/markdown; charset=utf-8", "html": "text/html; charset=utf-8"}
 _reports: OrderedDict[tuple[int, int, datetime], Report] = OrderedDict()
@@ -44,7 +45,7 @@ _lock = Lock()
 def export(request: HttpRequest, session_id: int) -> HttpResponseBase:
     """The review; a POST with the decisions downloads the copy, or says with 422 what is still to be decided."""
     row = session_read(request, session_id)
-    size = text_bytes(row.id)
+    size = size_of(row)
     report = _report(row, size)
     if request.method == "POST":
         return _download(request, row, size, report)
@@ -64,7 +65,7 @@ def export_look(request: HttpRequest, session_id: int) -> HttpResponse:
 def export_unmask(request: HttpRequest, session_id: int) -> HttpResponse:
     """The value of one place of the review, which is written down."""
     row = session_read(request, session_id)
-    report = _report(row, text_bytes(row.id))
+    report = _report(row, size_of(row))
     place = report.places.get(request.POST.get("place", "")) if report else None
     if place is None:
         raise NotFound("There is no such place in this session any more. Open its export again.")
@@ -72,7 +73,7 @@ def export_unmask(request: HttpRequest, session_id: int) -> HttpResponse:
 
 
 def _review(
-    request: HttpRequest, row: SessionRow, report: Report | None, decisions: Decisions, *, size: int, error: str = "",
+    request: HttpRequest, row: SessionRow, report: Report | None, decisions: Decisions, *, size: Size, error: str = "",
     form: str = "json", status: int = 200,
 ) -> HttpResponse:  # fmt: skip
     job = last_look(row.id) if report is None else None
@@ -81,7 +82,7 @@ def _review(
     return page_or_fragment(request, "export/review.html", "export/_review.html", {"page": page}, status=status)
 
 
-def _download(request: HttpRequest, row: SessionRow, size: int, report: Report | None) -> HttpResponseBase:
+def _download(request: HttpRequest, row: SessionRow, size: Size, report: Report | None) -> HttpResponseBase:
     decisions = decided(request.POST)
     wanted = request.POST.get("form", "json")
     form = next((known for known in copies.FORMATS if known == wanted), None)
@@ -152,13 +153,13 @@ class _AsyncChunks:
         self._stack.close()
 
 
-def _report(row: SessionRow, size: int) -> Report | None:
+def _report(row: SessionRow, size: Size) -> Report | None:
     """What was found in this revision of the session, which is looked through here where it is small; None where it is
     large and no job has done so."""
     report = _held(row)
     if report is not None:
         return report
-    if size <= LOOKED_AT_ONCE:
+    if size.text <= LOOKED_AT_ONCE and size.records <= RECORDS_AT_ONCE:
         report = copies.look_through(row.id)
     else:
         report = kept_report(row.id, revision=row.revision, updated_at=row.updated_at)
