@@ -8,32 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import contextvars
-import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from weakref import WeakKeyDictionary
 
 from asgiref.sync import sync_to_async
 from django.db import connection
 
-from contextviz.live import shutdown
-from contextviz.live.bell import Bell
+from contextviz.live.watcher import Waiting, Watcher, put
 from contextviz.store.queries.live import live_bounds
 
-logger = logging.getLogger("contextviz.live")
 MOST_STREAMS = 400
-CLOSED = -1
 
 
-class Bus:
+class Bus(Watcher):
     """Tells the streams of one event loop the newest number of the feed. Runs while anybody listens."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._queues: set[asyncio.Queue[int]] = set()
+        super().__init__()
+        self._queues: set[Waiting] = set()
         self._newest = 0
-        self._watcher: asyncio.Task[None] | None = None
-        shutdown.register(self.close)
 
     @property
     def is_full(self) -> bool:
@@ -41,52 +34,27 @@ class Bus:
         return len(self._queues) >= MOST_STREAMS
 
     @contextlib.asynccontextmanager
-    async def listen(self) -> AsyncIterator[asyncio.Queue[int]]:
+    async def listen(self) -> AsyncIterator[Waiting]:
         """Numbers of newest rows as they come, CLOSED at the end; a slow reader is told the last one alone."""
-        queue: asyncio.Queue[int] = asyncio.Queue(maxsize=1)
+        queue: Waiting = asyncio.Queue(maxsize=1)
         self._queues.add(queue)
-        if self._watcher is None or self._watcher.done():
-            # A context of its own: a request's ends with the request, and its thread with it.
-            self._watcher = self._loop.create_task(self._watch(), context=contextvars.Context())
+        self.start()
         try:
             yield queue
         finally:
             self._queues.discard(queue)
 
-    def close(self) -> None:
-        """End every stream; called from a signal handler, or from another thread."""
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._close)
+    def waiting(self) -> Iterable[Waiting]:
+        """See Watcher.waiting."""
+        return self._queues
 
-    def _close(self) -> None:
-        for queue in self._queues:
-            _put(queue, CLOSED)
-
-    async def _watch(self) -> None:
-        bell = Bell()
-        try:
-            while self._queues:
-                try:
-                    if await bell.rings():
-                        await self._look()
-                except Exception:
-                    logger.exception("the feed could not be watched; trying again")
-                    await asyncio.sleep(2)
-        finally:
-            await bell.close()
-
-    async def _look(self) -> None:
+    async def look(self) -> None:
+        """See Watcher.look."""
         newest = await _read_newest()
         if newest != self._newest:
             self._newest = newest
             for queue in self._queues:
-                _put(queue, newest)
-
-
-def _put(queue: asyncio.Queue[int], number: int) -> None:
-    if queue.full():
-        queue.get_nowait()
-    queue.put_nowait(number)
+                put(queue, newest)
 
 
 @sync_to_async

@@ -12,9 +12,10 @@ from asgiref.sync import sync_to_async
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
 
-from contextviz.live.bus import CLOSED, bus
+from contextviz.live.bus import bus
 from contextviz.live.sharing import Shared
 from contextviz.live.stream import FULL, HEARTBEAT_SECONDS, RETRY_MILLISECONDS
+from contextviz.live.watcher import CLOSED
 from contextviz.services.live.news import NEWS_KINDS
 from contextviz.services.live.shown import quiet_event
 from contextviz.store.queries.live import LiveEvent, LiveFilter, live_after, live_bounds

@@ -9,7 +9,8 @@ from asgiref.sync import sync_to_async
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
-from contextviz.live.hub import CLOSED, GONE, hub
+from contextviz.live.hub import GONE, hub
+from contextviz.live.watcher import CLOSED
 from contextviz.store.queries import sessions
 from contextviz.store.viewing import Viewer, current_viewer, viewing
 
