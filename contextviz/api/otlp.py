@@ -6,7 +6,6 @@ machine while the server listens on loopback alone; browsers are never answered 
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 from collections.abc import Iterator
 
@@ -17,6 +16,7 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
 from contextviz.api.auth import NOT_A_KEY, UNKNOWN_KEY, scopes_of
+from contextviz.services.access import is_near
 from contextviz.services.api_keys import authenticate
 from contextviz.services.otlp import (
     SIGNALS,
@@ -121,12 +121,7 @@ def _is_open_to(request: HttpRequest) -> bool:
     """Whether no key is needed: the server listens on loopback alone, and nothing between hides who sends."""
     if not settings.LISTENS_ON_LOOPBACK or request.headers.get("X-Forwarded-For") or request.headers.get("Forwarded"):
         return False
-    try:
-        address = ipaddress.ip_address(request.META.get("REMOTE_ADDR", ""))
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return bool((mapped or address).is_loopback)
+    return is_near(request.META.get("REMOTE_ADDR", ""))
 
 
 def _chunks(request: HttpRequest) -> Iterator[bytes]:

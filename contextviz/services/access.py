@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import secrets
 from datetime import datetime, timedelta
 
@@ -45,3 +46,13 @@ def local_owner() -> User:
         owner.set_unusable_password()
         owner.save(update_fields=["password"])
     return owner
+
+
+def is_near(address: str) -> bool:
+    """Whether a network address, as a server tells it of a request, is this machine's own."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    mapped = getattr(found, "ipv4_mapped", None)
+    return bool((mapped or found).is_loopback)

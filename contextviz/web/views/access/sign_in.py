@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
-
 from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
@@ -14,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from contextviz.services.access import local_owner, redeem_token
+from contextviz.services.access import is_near, local_owner, redeem_token
 from contextviz.services.accounts.audit import note
 from contextviz.services.accounts.people import has_admin_with_password, has_passwords
 from contextviz.services.accounts.signing_in import SignInRefused, sign_in_with_password
@@ -49,7 +47,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 def _with_token(request: HttpRequest, token: str, target: str) -> HttpResponse:
     if token and not _is_visit(request):
         return HttpResponse(status=204)
-    if token and not _is_near(request) and has_admin_with_password():
+    if token and not is_near(request.META.get("REMOTE_ADDR", "")) and has_admin_with_password():
         return _page(request, target, error=FROM_AFAR, status=403)
     if token and redeem_token(token, now=timezone.now()):
         owner = local_owner()
@@ -80,16 +78,6 @@ def _with_password(request: HttpRequest, target: str) -> HttpResponse:
 def _page(request: HttpRequest, target: str, *, error: str, status: int, name: str = "") -> HttpResponse:
     context = {"error": error, "next": target, "name": name, "has_passwords": has_passwords()}
     return render(request, "sign_in/sign_in.html", context, status=status)
-
-
-def _is_near(request: HttpRequest) -> bool:
-    """Whether the request comes from this machine."""
-    try:
-        address = ipaddress.ip_address(request.META.get("REMOTE_ADDR", ""))
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return bool((mapped or address).is_loopback)
 
 
 def _is_visit(request: HttpRequest) -> bool:
