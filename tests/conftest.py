@@ -117,7 +117,7 @@ def live_url(transactional_db: None) -> Iterator[str]:
 
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(application, lifespan="off", log_level="error", timeout_graceful_shutdown=3)
+    config = uvicorn.Config(application, lifespan="off", log_level="error", timeout_graceful_shutdown=20)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
@@ -129,8 +129,9 @@ def live_url(transactional_db: None) -> Iterator[str]:
     yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     shutdown.run_all()
     server.should_exit = True
-    thread.join(10)
+    thread.join(30)
     listener.close()
+    assert not thread.is_alive(), "the test server did not end within 30 seconds"
 
 
 @pytest.fixture(scope="session")
