@@ -16,16 +16,17 @@ EventType = Literal[
     "recall.injected", "gate.segment", "gate.fired", "answer.revised", "consolidation", "llm.call",
     "maintenance.debt", "engine.error", "session.dispose", "summary.replaced", "message.trimmed",
 ]  # fmt: skip
-Origin = Literal["disk", "log"]
-Quality = Literal["exact", "derived"]
+Origin = Literal["disk", "log", "replay"]
+Quality = Literal["exact", "derived", "simulated"]
 Scalar = str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class EngineEvent:
     """One event of an engine. `data` has the names of section 8.2; its token numbers are the engine's own, so their
-    basis is "reported". `origin` says whether a state on disk or a log tells it, `quality` whether it is written
-    (exact) or follows from what is (derived). `line` is the line of a log, from 1."""
+    basis is "reported". `origin` says whether a state on disk, a log or a replay tells it, `quality` whether it is
+    written or done by the rule (exact), follows from what is (derived), or something else stood in (simulated). `line`
+    is the line of a log, from 1."""
 
     type: EventType
     engine: str

@@ -1,0 +1,92 @@
+"""What a replay is given: the session's own messages in order, and the points at which a model was called.
+
+What an engine or client had made of them (summaries, stubs) is left out: each engine starts from the originals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from contextviz.events.message import Kind, Role
+from contextviz.events.text import TextRef
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One content block of a message. `index` is its position in the session's message; `ref` the text in the pool.
+
+    A tool call's text is JSON `{"name","arguments"}`. An image has no text; `media_bytes` is its decoded size.
+    """
+
+    kind: Kind
+    text: str
+    index: int
+    ref: TextRef | None = None
+    tool_name: str | None = None
+    tool_call_id: str | None = None
+    is_error: bool = False
+    media_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplayMessage:
+    """One message. `seq` is its position in the replay, from 0; `turn` the number of user messages up to and including
+    it (8.1); `source_index` its index in the session's messages; `at` milliseconds since 1970, None where unknown.
+    `text` is the texts of its pieces, one under the other."""
+
+    seq: int
+    role: Role
+    pieces: tuple[Piece, ...]
+    turn: int = 0
+    at: int | None = None
+    id: str | None = None
+    source_index: int | None = None
+    text: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        texts = [piece.text for piece in self.pieces if piece.text]
+        object.__setattr__(self, "text", texts[0] if len(texts) == 1 else "\n".join(texts))
+
+    @property
+    def tool_name(self) -> str | None:
+        """The tool of its first call or result."""
+        return next((piece.tool_name for piece in self.pieces if piece.tool_name), None)
+
+    @property
+    def is_error(self) -> bool:
+        """Whether a tool result in it is an error."""
+        return any(piece.is_error for piece in self.pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class CallPoint:
+    """A model call: the first `messages` of the material were there when it was made. `model_call` is its index in the
+    session's calls, None where the session reports none and the point follows from the messages."""
+
+    messages: int
+    model_call: int | None = None
+
+
+@dataclass(slots=True)
+class RecordedSummary:
+    """A summary that the session itself holds: of the messages before `messages`, as the model was given it."""
+
+    messages: int
+    text: str
+
+
+@dataclass(slots=True)
+class Material:
+    """A session as replays see it. `system_tokens` is what is in every request beside the messages (system prompt,
+    tools), by `system_basis`; `notes` say what was left out and why."""
+
+    messages: list[ReplayMessage] = field(default_factory=list)
+    points: list[CallPoint] = field(default_factory=list)
+    summaries: list[RecordedSummary] = field(default_factory=list)
+    window: int | None = None
+    model: str | None = None
+    system_tokens: int | None = None
+    system_basis: str = "unknown"
+    session_id: str = ""
+    agent: str = ""
+    notes: list[str] = field(default_factory=list)
