@@ -183,16 +183,23 @@ def save_places(transcript: Transcript, session_id: int) -> int:
 
 def _save_uses(session_id: int, transcript: Transcript) -> tuple[int, dict[bytes, int]]:
     """How many uses changed, and the primary keys of all texts by digest."""
-    wanted = uses_of(transcript)
-    ids = ids_of(wanted)
-    if len(ids) < len(wanted):
-        raise MissingTexts(f"{len(wanted) - len(ids)} texts are not in the store")
+    uses: dict[bytes, Any] = uses_of(transcript)
     known = set(TextUseRecord.objects.filter(session_id=session_id).values_list("text_id", flat=True))
-    gone = known.difference(ids.values())
+    gone = set(known)
+    changed = missing = 0
+    # One dictionary for both, a part at a time: of a long session a second one would be megabytes.
+    for part in chunks(uses, QUERY_TEXTS):
+        ids = ids_of(part)
+        missing += len(part) - len(ids)
+        fresh = [(session_id, key, uses[digest]) for digest, key in ids.items() if key not in known]
+        changed += insert(TextUseRecord, ("session_id", "text_id", "message_index"), fresh)
+        gone.difference_update(ids.values())
+        uses.update(ids)
+    if missing:
+        raise MissingTexts(f"{missing} texts are not in the store")
     for part_of_gone in chunks(gone, QUERY_TEXTS):
         TextUseRecord.objects.filter(session_id=session_id, text_id__in=part_of_gone).delete()
-    fresh = ((session_id, ids[digest], place) for digest, place in wanted.items() if ids[digest] not in known)
-    return len(gone) + insert(TextUseRecord, ("session_id", "text_id", "message_index"), fresh), ids
+    return changed + len(gone), uses
 
 
 def uses_of(transcript: Transcript) -> dict[bytes, int | None]:

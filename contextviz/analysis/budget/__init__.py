@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextviz.analysis.budget.breaks import prefix_table
 from contextviz.analysis.budget.headroom import headroom
 from contextviz.analysis.budget.items import Abouts, groups, heaviest, shares_of
-from contextviz.analysis.budget.residency import Walk, walk
+from contextviz.analysis.budget.residency import Prefixes, Walk, walk
 from contextviz.analysis.budget.spend import Bill, CacheEconomics, bill, cache_economics, usage_groups
 from contextviz.analysis.budget.tables import (
     BudgetTable,
@@ -61,6 +61,7 @@ def budget(
     known = measure(transcript) if measures is None else measures
     walked = walk(transcript, known)
     prefix = prefix_table(transcript, walked, compositions, turns)
+    walked.prefixes = Prefixes(0)  # megabytes of a long session, which nothing asks for any more
     room = headroom(turns, compositions, session.window, session.compaction_threshold)
     uses = tool_uses(transcript, texts)
     abouts = Abouts(uses)

@@ -83,19 +83,19 @@ def shares_of(transcript: Transcript, walk: Walk, abouts: Abouts, measures: Meas
 def groups(walk: Walk, shares: Shares) -> list[Group]:
     """Groups by category, tool and target with their tokens now and carry, heaviest first; what no record holds is a
     group of its own. Beyond MOST_GROUPS the smallest of a category are one."""
-    sums: list[list[float]] = [[0, 0.0, 0.0] for _ in shares.keys]
-    for kind, now, carry in zip(shares.kinds, shares.now, shares.carry, strict=True):
-        row = sums[kind]
-        row[0] += 1
-        row[1] += now
-        row[2] += carry
+    zeros = bytes(8 * len(shares.keys))
+    items, now, carry = array("q", zeros), array("d", zeros), array("d", zeros)
+    for kind, tokens, carried in zip(shares.kinds, shares.now, shares.carry, strict=True):
+        items[kind] += 1
+        now[kind] += tokens
+        carry[kind] += carried
     # Of tens of thousands only the largest become rows.
-    ordered = sorted(zip(shares.keys, sums, strict=True), key=lambda pair: (-max(pair[1][1], pair[1][2]), pair[0]))
-    found = [
-        Group(category, tool, target, kind, int(count), round(now), round(carry))
-        for (category, tool, target, kind), (count, now, carry) in ordered[:MOST_GROUPS]
-    ]
-    return [*found, *_not_recorded(walk), *_rest(ordered[MOST_GROUPS:])]
+    places = range(len(shares.keys))
+    largest = heapq.nsmallest(MOST_GROUPS, places, key=lambda at: (-max(now[at], carry[at]), shares.keys[at]))
+    found = [Group(*shares.keys[at], items[at], round(now[at]), round(carry[at])) for at in largest]
+    chosen = frozenset(largest)
+    small = ((shares.keys[at][0], items[at], now[at], carry[at]) for at in places if at not in chosen)
+    return [*found, *_not_recorded(walk), *_rest(small)]
 
 
 def _not_recorded(walk: Walk) -> list[Group]:
@@ -111,9 +111,9 @@ def _not_recorded(walk: Walk) -> list[Group]:
     ]  # fmt: skip
 
 
-def _rest(small: Iterable[tuple[_GroupKey, list[float]]]) -> list[Group]:
+def _rest(small: Iterable[tuple[Category, int, float, float]]) -> list[Group]:
     sums: dict[Category, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
-    for (category, _, _, _), values in small:
+    for category, *values in small:
         for place, value in enumerate(values):
             sums[category][place] += value
     return [

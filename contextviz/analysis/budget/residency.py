@@ -20,13 +20,13 @@ class Stays:
     """
 
     def __init__(self, items: int):
-        zeros = bytes(8 * items)
-        self.since = array("q", zeros)
-        self.last = array("q", zeros)
+        zeros, halves = bytes(8 * items), bytes(4 * items)
+        self.since = array("i", halves)
+        self.last = array("i", halves)
         self.calls = array("q", zeros)
         self.carry = array("d", zeros)
-        self.places_now = array("q", zeros)
-        self._order = array("q")
+        self.places_now = array("i", halves)
+        self._order = array("i")
 
     def enter(self, position: int, call: int) -> None:
         """Note that the window of `call` holds an item, for the first time or again."""

@@ -104,13 +104,15 @@ def tool_uses(transcript: Transcript, texts: Texts, agent: str | None = None) ->
 
 def _targets(blocks: list[Block], texts: Texts, cwd: str | None) -> dict[tuple[str, bytes], Target]:
     found: dict[tuple[str, bytes], Target] = {}
+    known: dict[Target, Target] = {}  # many calls are about the same thing: one object for all of them
     wanted = {(block.tool_name or "", block.text.digest): block.text for block in blocks}
     waiting = iter(wanted.items())
     while part := list(islice(waiting, TEXTS_AT_ONCE)):
         held = texts([ref for _, ref in part if ref.size <= MAX_CALL_BYTES])
         for key, ref in part:
             name, arguments = call_arguments(held.get(ref.digest, ""))
-            found[key] = target_of((key[0] or name or "tool")[:MAX_TOOL], arguments, cwd)
+            target = target_of((key[0] or name or "tool")[:MAX_TOOL], arguments, cwd)
+            found[key] = known.setdefault(target, target)
     return found
 
 

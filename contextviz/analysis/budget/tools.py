@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 import posixpath
+from array import array
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,74 +19,82 @@ MOST_FILES = 100
 MOST_REPEATS = 60
 
 
-@dataclass(slots=True)
-class _Sum:
-    uses: int = 0
-    errors: int = 0
-    writes: int = 0
-    results: int = 0
-    asked: int = 0
-    carry: float = 0.0
-    now: float = 0.0
+class _Sums:
+    """Sums by name in columns of numbers: a session has tens of thousands of files, and an object each is megabytes."""
 
-    def add(self, carry: float, now: float) -> None:
-        self.carry += carry
-        self.now += now
+    def __init__(self) -> None:
+        self.places: dict[str, int] = {}
+        self.uses, self.errors, self.writes = array("q"), array("q"), array("q")
+        self.results, self.asked = array("q"), array("q")
+        self.carry, self.now = array("d"), array("d")
+
+    def place(self, name: str) -> int:
+        """Where a name's sums are; a new one has zeros."""
+        found = self.places.setdefault(name, len(self.carry))
+        if found == len(self.carry):
+            for whole in (self.uses, self.errors, self.writes, self.results, self.asked):
+                whole.append(0)
+            self.carry.append(0.0)
+            self.now.append(0.0)
+        return found
+
+    def count(self, name: str, use: ToolUse) -> None:
+        at = self.place(name)
+        self.uses[at] += 1
+        self.writes[at] += use.target.effect == "write"
+        self.asked[at] += use.call_ref.estimated_tokens
+        if use.result is not None:
+            self.results[at] += use.result.text.estimated_tokens
+            self.errors[at] += use.result.is_error
+
+    def add(self, at: int, carry: float, now: float) -> None:
+        self.carry[at] += carry
+        self.now[at] += now
+
+    def dearest(self, most: int) -> list[tuple[str, int]]:
+        """The names with the dearest carry, dearest first, with their places."""
+        return heapq.nsmallest(
+            most, self.places.items(), key=lambda pair: (-self.carry[pair[1]], -self.results[pair[1]], pair[0])
+        )
 
 
 def per_tool_and_file(
     walk: Walk, shares: Shares, uses: Sequence[ToolUse]
 ) -> tuple[list[ToolTotal], list[FileTotal], int, int]:
     """Totals of the tools and of the files with the dearest carry, and how many of each there are."""
-    tools: dict[str, _Sum] = defaultdict(_Sum)
-    files: dict[str, _Sum] = defaultdict(_Sum)
+    tools, files = _Sums(), _Sums()
     for use in uses:
-        _count(tools[use.target.tool], use)
+        tools.count(use.target.tool, use)
         if use.target.kind == "file":
-            _count(files[use.target.text], use)
-    rows = [
-        [*([tools[tool]] if tool else ()), *([files[target]] if kind == "file" else ())]
-        for _, tool, target, kind in shares.keys
-    ]
-    for place, now, carry in zip(shares.kinds, shares.now, shares.carry, strict=True):
-        for row in rows[place]:
-            row.add(carry, now)
+            files.count(use.target.text, use)
+    tool_places = array("q", (tools.place(tool) if tool else -1 for _, tool, _, _ in shares.keys))
+    file_places = array("q", (files.place(target) if kind == "file" else -1 for _, _, target, kind in shares.keys))
+    for kind_at, now, carry in zip(shares.kinds, shares.now, shares.carry, strict=True):
+        for sums, at in ((tools, tool_places[kind_at]), (files, file_places[kind_at])):
+            if at >= 0:
+                sums.add(at, carry, now)
     scale = walk.last_rate.scale
-    last = last_uses(uses)
-    listed = _tools(_dearest(tools, MOST_TOOLS), scale), _files(_dearest(files, MOST_FILES), scale, last)
-    return *listed, len(tools), len(files)
+    listed = _tools(tools, scale), _files(files, scale, last_uses(uses))
+    return *listed, len(tools.places), len(files.places)
 
 
-def _dearest(sums: Mapping[str, _Sum], most: int) -> dict[str, _Sum]:
-    return dict(sorted(sums.items(), key=lambda pair: (-pair[1].carry, -pair[1].results, pair[0]))[:most])
-
-
-def _count(row: _Sum, use: ToolUse) -> None:
-    row.uses += 1
-    row.writes += use.target.effect == "write"
-    row.asked += use.call_ref.estimated_tokens
-    if use.result is not None:
-        row.results += use.result.text.estimated_tokens
-        row.errors += use.result.is_error
-
-
-def _tools(sums: Mapping[str, _Sum], scale: float) -> list[ToolTotal]:
+def _tools(sums: _Sums, scale: float) -> list[ToolTotal]:
     return [
         ToolTotal(
-            name, row.uses, row.errors, round(row.results * scale), round(row.asked * scale), round(row.carry),
-            round(row.now),
+            name, sums.uses[at], sums.errors[at], round(sums.results[at] * scale), round(sums.asked[at] * scale),
+            round(sums.carry[at]), round(sums.now[at]),
         )
-        for name, row in sums.items()
+        for name, at in sums.dearest(MOST_TOOLS)
     ]  # fmt: skip
 
 
-def _files(sums: Mapping[str, _Sum], scale: float, last: Mapping[str, int]) -> list[FileTotal]:
+def _files(sums: _Sums, scale: float, last: Mapping[str, int]) -> list[FileTotal]:
     return [
         FileTotal(
-            path, row.uses - row.writes, row.writes, round(row.results * scale), round(row.carry), round(row.now),
-            last.get(path),
+            path, sums.uses[at] - sums.writes[at], sums.writes[at], round(sums.results[at] * scale),
+            round(sums.carry[at]), round(sums.now[at]), last.get(path),
         )
-        for path, row in sums.items()
+        for path, at in sums.dearest(MOST_FILES)
     ]  # fmt: skip
 
 

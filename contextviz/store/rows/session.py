@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,7 +14,7 @@ import zstandard
 from contextviz.events.compaction import SummaryStore
 from contextviz.events.session import Configuration, LineCounts, Session, SubAgent, Transcript, TreeFacts
 from contextviz.events.usage import TokenUsage
-from contextviz.store.bulk import bounded, clean, clean_deep
+from contextviz.store.bulk import bounded, chunks, clean, clean_deep
 from contextviz.store.models.session import SessionRecord
 
 # Fields of Session that are columns of the same name: text, and the rest.
@@ -23,6 +24,7 @@ _PLAIN = ("generation_at", "started_at", "ended_at", "replayed_lines", "first_ow
           "compaction_threshold")  # fmt: skip
 FILLED = frozenset((*_TEXT, *_PLAIN, "source_id"))
 MAX_DETAIL_BYTES = 1 << 30
+ENTRIES_AT_ONCE = 4096
 LONG_OF_TREE = ("active_path", "abandoned")
 
 
@@ -73,20 +75,32 @@ def pack_detail(transcript: Transcript) -> bytes:
         "subagents": [asdict(agent) for agent in transcript.subagents],
         "tree": _fields_of(transcript.tree) if transcript.tree else None,
         "context_at_end": transcript.context_at_end,
-        "entry_times": {name: _micros(at) for name, at in transcript.entry_times.items()},
+        "entry_times": {},
         "unlogged_usage": asdict(transcript.unlogged_usage) if transcript.unlogged_usage else None,
         "store": None if store is None else {
             "engine": store.engine, "file": store.file, "conversations": store.conversations, "facts": store.facts,
         },
     }  # fmt: skip
     tree = body["tree"] or {}
-    rest = {"entry_times": body["entry_times"], "context_at_end": body["context_at_end"]}
-    rest |= {name: tree[name] for name in LONG_OF_TREE if name in tree}
-    short = body | {"entry_times": {}, "context_at_end": []}
+    long = {"context_at_end": body["context_at_end"]} | {name: tree[name] for name in LONG_OF_TREE if name in tree}
+    short = body | {"context_at_end": []}
     if tree:
         short["tree"] = tree | {name: [] for name in LONG_OF_TREE}
-    first = _packed(short)
-    return len(first).to_bytes(4, "big") + first + _packed(rest)
+    first = _compressed(lambda: [_json(short)])
+    return len(first).to_bytes(4, "big") + first + _compressed(lambda: _lists(transcript, long))
+
+
+def _lists(transcript: Transcript, long: dict[str, Any]) -> Iterator[bytes]:
+    """One JSON object of the long lists, a piece at a time: as one text it would be the most memory of a save."""
+    yield b'{"entry_times":{'
+    mark = b""
+    for part in chunks(transcript.entry_times.items(), ENTRIES_AT_ONCE):
+        yield mark + _json({name: _micros(at) for name, at in part})[1:-1]
+        mark = b","
+    yield b"}"
+    for name, values in long.items():
+        yield b"," + _json(name) + b":" + _json(values)
+    yield b"}"
 
 
 def _fields_of(value: LineCounts | TreeFacts) -> dict[str, Any]:
@@ -94,13 +108,18 @@ def _fields_of(value: LineCounts | TreeFacts) -> dict[str, Any]:
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
-def _packed(body: dict[str, Any]) -> bytes:
+def _json(value: Any) -> bytes:
     options = orjson.OPT_NON_STR_KEYS
     try:
-        raw = orjson.dumps(body, option=options)
+        return orjson.dumps(value, option=options)
     except TypeError:
-        raw = orjson.dumps(clean_deep(body), option=options)
-    return zstandard.ZstdCompressor(level=3).compress(raw)
+        return orjson.dumps(clean_deep(value), option=options)
+
+
+def _compressed(pieces: Callable[[], Iterable[bytes]]) -> bytes:
+    # The size first: a reader that does not find it there makes room for the most there may be.
+    packer = zstandard.ZstdCompressor(level=3).compressobj(size=sum(map(len, pieces())))
+    return b"".join([*map(packer.compress, pieces()), packer.flush()])
 
 
 def unpack_detail(body: bytes | memoryview, *, with_lists: bool = True) -> dict[str, Any]:
