@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from contextviz.charts import palette, words
-from contextviz.charts.figure import MAX_NODES, Figure, layout
+from contextviz.charts.figure import Figure, layout
 from contextviz.charts.topics import plain
 
 View = Literal["category", "tool", "file"]
 Measure = Literal["carry", "now"]
 VIEWS: tuple[View, ...] = ("category", "tool", "file")
 MEASURES: tuple[Measure, ...] = ("carry", "now")
+# Areas beyond these are slivers that nobody can read or hit, and each of them is time before the first chart is seen.
+MAX_AREAS = 120
 OTHERS = "others"
 REST = "…"  # the analysis' own name for small groups taken together
 
@@ -66,7 +68,7 @@ class Branch:
         cell.value += value
 
 
-def branches(groups: Sequence[Group], view: View, measure: Measure, most: int = MAX_NODES) -> list[Branch]:
+def branches(groups: Sequence[Group], view: View, measure: Measure, most: int = MAX_AREAS) -> list[Branch]:
     """The areas of a view, largest first; those beyond `most` nodes are one area of each branch."""
     found: dict[str, Branch] = {}
     for group in groups:
@@ -76,8 +78,20 @@ def branches(groups: Sequence[Group], view: View, measure: Measure, most: int = 
         under, name, title = _place(group, view)
         found.setdefault(under, Branch(under)).add(name, title, group.category, value)
     ordered = sorted(found.values(), key=lambda branch: (-branch.value, branch.name))
+    ordered = _few(ordered, max(1, most // 4))
     _shorten(ordered, most)
     return ordered
+
+
+def _few(ordered: list[Branch], most: int) -> list[Branch]:
+    """The largest branches; the others are one more, with an area for each."""
+    if len(ordered) <= most:
+        return ordered
+    rest = Branch(OTHERS)
+    for branch in ordered[most - 1 :]:
+        for cell in branch.cells.values():
+            rest.add(branch.name, branch.name, cell.category, cell.value)
+    return [*ordered[: most - 1], rest]
 
 
 def _place(group: Group, view: View) -> tuple[str, str, str]:
@@ -116,7 +130,7 @@ def _shorten(ordered: Sequence[Branch], most: int) -> None:
 
 
 def treemap(groups: Sequence[Group], view: View, measure: Measure, residual: int | None = None) -> Figure:
-    """The figure of a view: at most 500 nodes. A positive residual has an area; a negative one only its number."""
+    """The figure of a view: at most MAX_AREAS areas. A positive residual has an area; a negative one only its number."""
     found = branches(groups, view, measure)
     if residual is not None and residual > 0:
         found.append(Branch("Residual", {("", ""): Cell("Residual", "Residual", "", residual)}))

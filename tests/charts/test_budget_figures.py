@@ -12,7 +12,6 @@ import pytest
 from contextviz.analysis.budget import Group, PrefixTable
 from contextviz.analysis.strip import CompactionMark, StripTable
 from contextviz.charts import budget, budget_calls
-from contextviz.charts.figure import MAX_NODES
 from contextviz.charts.palette import CATEGORIES
 
 
@@ -75,7 +74,7 @@ def test_thousands_of_groups_stay_within_the_nodes_and_keep_their_sum():
 
     for view in budget.VIEWS:
         figure = budget.treemap(many, view, "carry")
-        assert len(figure["data"][0]["ids"]) <= MAX_NODES
+        assert len(figure["data"][0]["ids"]) <= budget.MAX_AREAS
         assert sum(roots(figure).values()) == sum(range(1, 4_001))
 
 
