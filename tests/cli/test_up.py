@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.services.building import claude_lines
 from tests.stack import Stack, is_running, wait_until
 
 pytestmark = [pytest.mark.worker, pytest.mark.slow]
@@ -158,3 +159,31 @@ def test_an_address_that_others_could_reach_is_refused(stack: Stack) -> None:
 
     assert "accounts" in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+def test_a_folder_named_in_the_settings_is_watched_while_it_runs(stack: Stack, tmp_path: Path) -> None:
+    folder = tmp_path / "agents" / "projects" / "w"
+    folder.mkdir(parents=True)
+    file = folder / "0b1c2d3e-0000-4000-8000-000000000001.jsonl"
+    file.write_text(claude_lines(2))
+    stack.environment["CONTEXTVIZ_WATCH"] = str(tmp_path / "agents")
+    process, _ = started(stack)
+
+    wait_until(lambda: known_calls(stack) == [2], seconds=60, what="the session that was there before")
+    with file.open("a") as stream:
+        stream.write(claude_lines(5)[file.stat().st_size :])
+    wait_until(lambda: known_calls(stack) == [5], seconds=60, what="what was appended")
+    family = descendants(process.pid)
+    process.send_signal(signal.SIGINT)
+
+    assert process.wait(15) == 0
+    assert not [pid for pid in family if is_running(pid)]
+    assert "Traceback" not in stack.output(process)
+
+
+def known_calls(stack: Stack) -> list[int]:
+    """The calls of each session that the product holds."""
+    code = (
+        "from contextviz.store.models import SessionRecord as S; print(*S.objects.values_list('call_count', flat=True))"
+    )
+    return [int(number) for number in stack.python(code).split()]
