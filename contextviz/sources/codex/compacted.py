@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from contextviz.events.compaction import Compaction
+from contextviz.events.engine_event import EngineEvent
 from contextviz.events.message import Block
 from contextviz.events.session import Transcript
 from contextviz.events.snapshot import ItemState
@@ -71,6 +72,13 @@ class Compactions:
             for compaction in self._of_task:
                 compaction.trigger = "manual"
         self._in_task, self._of_task = False, []
+
+    def item_started(self, number: int, payload: dict[str, Any], at: datetime | None) -> None:
+        """Note that a compaction began, where the client writes that: most versions write only its end."""
+        if as_dict(payload.get("item")).get("type") == "ContextCompaction":
+            self._transcript.engine_events.append(
+                EngineEvent("compaction.started", "codex", at, self._name, number, data={"strategy": "summary"})
+            )
 
     def item_completed(self, payload: dict[str, Any]) -> None:
         """Take the duration of a compaction from its ContextCompaction item."""

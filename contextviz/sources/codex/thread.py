@@ -256,6 +256,8 @@ class Thread:
         elif kind in ("error", "turn_aborted"):
             self.transcript.failed_calls += 0 if is_replay else 1
             self.calls.drop_answer()
+        elif kind == "item_started" and not is_replay:
+            self.compactions.item_started(number, payload, at)
         elif kind == "item_completed":
             self.compactions.item_completed(payload)
 

@@ -130,3 +130,15 @@ def test_the_newest_texts_are_kept_and_the_one_at_the_edge_is_cut() -> None:
     assert newest_within([5, 5, 5], 10) == (1, 5)
     assert newest_within([5, 5], 100) == (0, 5)
     assert newest_within([], 10) == (0, 0)
+
+
+def test_a_client_that_writes_the_beginning_has_it_told_before_the_end(tmp_path: Path) -> None:
+    rollout = compacted_rollout()
+    rollout.event("item_started", item={"type": "Reasoning"})
+    rollout.event("item_started", item={"type": "ContextCompaction"})
+    (read,) = transcripts(rollout.write(tmp_path / "a.jsonl"))
+
+    assert [(event.type, event.engine, event.quality) for event in read.engine_events] == [
+        ("compaction.started", "codex", "exact")
+    ]
+    assert len(read.compactions) == 1
