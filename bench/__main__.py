@@ -7,6 +7,7 @@ python -m bench live-page [--mb 200]
 python -m bench live [--sessions 50] [--streams 200] [--minutes 1] [--every 5]
 python -m bench replay SOURCE TARGET [--pause 0.05]
 python -m bench peers [--mb 20]
+python -m bench engines [--messages 15709] [--engines keep-tail,flowctx] [--rounds 1]
 python -m bench all [--mb 50] [--calls 1000,10000,30000]
 """
 
@@ -22,7 +23,7 @@ from typing import TypeVar
 
 import orjson
 
-from bench import live, live_page, pages, peers, replay
+from bench import engines, live, live_page, pages, peers, replay
 from bench.generate import FORMATS, Generated, Size, generate
 from bench.plan import KINDS
 from bench.scratch import database_name
@@ -47,6 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return replay.main(given[1:])
     if given[:1] == ["peers"]:
         return peers.main(given[1:])
+    if given[:1] == ["engines"]:
+        return engines.main(given[1:])
     if given[:1] == ["all"]:
         return _all(given[1:])
     return _run(given)

@@ -50,6 +50,9 @@ def pages(of: Extent, *, word: str = "harbor") -> list[Address]:
         Address("Graph", f"{base}graph/"),
         Address("Budget", f"{base}budget/"),
         Address("If it compacted now", f"{base}if-now/"),
+        Address("Lab", f"{base}lab/"),
+        Address("Lab at the middle call", f"{base}lab/?call={middle}"),
+        Address("Lab, composition", f"{base}lab/?view=composition"),
         Address("Problems", f"{base}problems/"),
         Address("a message", f"{base}messages/{of.last_message}/"),
         Address("Search", f"/search/?q={word}"),
@@ -72,7 +75,7 @@ def pages(of: Extent, *, word: str = "harbor") -> list[Address]:
 def figures(of: Extent, *, word: str = "harbor") -> list[Address]:
     """The figures and lists that scripts fetch."""
     base = f"/sessions/{of.session_id}/"
-    names = ("strip", "budget-treemap", "budget-calls", "budget-prefix")
+    names = ("strip", "budget-treemap", "budget-calls", "budget-prefix", "lab-fill")
     found = [Address(f"{name}.json", f"{base}figures/{name}.json", REPLY_BYTES) for name in names]
     found.append(Address("find.json", f"{base}find/?q={word}", REPLY_BYTES, "application/json"))
     return found

@@ -273,6 +273,10 @@ AUTH_PASSWORD_VALIDATORS = [
         ("NumericPasswordValidator", {}),
     )
 ]
+# A summariser for replays on an endpoint that speaks OpenAI's protocol; off unless address and model are set.
+SUMMARISER_URL = env_str("SUMMARISER_URL")
+SUMMARISER_MODEL = env_str("SUMMARISER_MODEL")
+SUMMARISER_KEY = env_secret("SUMMARISER_KEY")
 ADMIN_PASSWORD = env_secret("ADMIN_PASSWORD")  # of the account `admin`, made at the start where no admin has one
 LOGIN_URL = "/sign-in/"
 LOGIN_REDIRECT_URL = "/"

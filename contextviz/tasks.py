@@ -11,7 +11,7 @@ from celery.signals import worker_ready
 from django.db import connections
 from django.utils import timezone
 
-from contextviz.services import alerts, delete, digest, expand, inbox, indexing, jobs, live, retrieve, watching
+from contextviz.services import alerts, delete, digest, expand, inbox, indexing, jobs, live, replay, retrieve, watching
 from contextviz.services.budget.costs import refresh_costs
 from contextviz.services.export import looking
 from contextviz.services.follow import Follower
@@ -69,6 +69,13 @@ def run_send_webhook(*, job_id: str, **_: Any) -> None:
     alerts.send_webhook(job_id)
 
 
+@shared_task(name="contextviz.replay")
+def run_replay(*, job_id: str, **_: Any) -> None:
+    """Replay a session by a context engine."""
+    replay.execute_run(job_id)
+    _index_behind()
+
+
 @shared_task(name="contextviz.recover")
 def recover(*, include_queued: bool = False, **_: Any) -> None:
     """Queue again what dead processes left."""
@@ -100,6 +107,7 @@ TASKS = {
     "index_texts": run_index_texts,
     "look_through": run_look_through,
     "send_webhook": run_send_webhook,
+    "replay": run_replay,
 }
 
 

@@ -1,4 +1,4 @@
-"""Take the README's pictures of the demo's pages, light and dark: python scripts/screenshots.py.
+"""Take the README's pictures of the demo's pages, light and dark: python scripts/screenshots.py [NAME…].
 
 Starts an own server on a data folder that is thrown away; needs Chromium and the test tools. The pictures are
 committed, 1440 by 900, each below 200 KB.
@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 MOST_BYTES = 200_000
 PORT = 8997
+LAB_WINDOW, LAB_CALL = 90_000, 62
 
 
 @contextmanager
@@ -82,7 +83,26 @@ def pages() -> dict[str, str]:
         "graph": f"{reverse('graph', args=[store.id])}?node={node.id}",
         "budget": reverse("budget", args=[talk.id]),
         "topics": reverse("topic_map", args=[topics.id]),
+        "lab": lab(talk.id),
     }
+
+
+def lab(session_id: int) -> str:
+    """The Lab with a session replayed by engines that make something different of it, in a window that is small enough
+    for it to matter."""
+    from django.urls import reverse
+    from django.utils import timezone
+
+    from contextviz.services import replay
+
+    keys = []
+    for engine in ("keep-tail", "flowctx", "lossless", "recorded"):
+        measure = replay.Measure(window=None if engine == "recorded" else LAB_WINDOW)
+        started = replay.start_run(session_id, engine, measure=measure, now=timezone.now())
+        if started.is_new and started.job_id is not None:
+            replay.execute_run(started.job_id)
+        keys.append(started.run_id.hex[-8:])
+    return f"{reverse('lab', args=[session_id])}?runs=recorded,{','.join(keys[:3])}&call={LAB_CALL}"
 
 
 def growing() -> dict[str, str]:
@@ -150,6 +170,8 @@ def main() -> int:
             context.add_cookies([cookie, {"name": "contextviz_theme", "value": theme, "url": url}])
             page = context.new_page()
             for name, address in chosen().items():
+                if sys.argv[1:] and name not in sys.argv[1:]:
+                    continue
                 page.goto(url + address)
                 wait_drawn(page)
                 page.wait_for_timeout(400)

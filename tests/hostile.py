@@ -15,7 +15,7 @@ from typing import Any
 from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
 
-from contextviz.services import digest, ingest
+from contextviz.services import digest, ingest, replay
 from contextviz.services.demo.lossless import write_lossless
 from contextviz.services.expand import expand_summary, open_expand
 from contextviz.services.retrieve import open_retrieve, retrieve_original
@@ -143,6 +143,10 @@ def import_hostile(folder: Path, text: str) -> list[SessionRow]:
             assert expand_summary(open_expand(row.id, node.id, now=NOW))
         for one in messages.messages(row.id, limit=3).messages:
             retrieve_original(open_retrieve(one.blocks[0].text.sha256, now=NOW)) if one.blocks else None
+        for engine in ("keep-all", "flowctx") if row.message_count else ():
+            asked = replay.start_run(row.id, engine, {"leafChunkTokens": 1} if engine == "flowctx" else {}, now=NOW)
+            assert asked.job_id is not None
+            assert replay.execute_run(asked.job_id)
     return found
 
 

@@ -10,7 +10,8 @@ from uuid import UUID
 from django.http import HttpRequest
 
 from contextviz.services.accounts.privacy import may_decide
-from contextviz.store.queries import jobs, sessions
+from contextviz.store.queries import jobs, runs, sessions
+from contextviz.store.queries.runs import RunRow
 from contextviz.store.values import JobRow, NotAllowed, SessionRow
 
 NOT_YOURS = "Only whoever brought this session, or an admin, may delete it."
@@ -27,6 +28,11 @@ def session_decide(request: HttpRequest, session_id: int) -> SessionRow:
     if not may_decide(row):
         raise NotAllowed(NOT_YOURS)
     return row
+
+
+def run_read(request: HttpRequest, run_id: UUID) -> RunRow:
+    """A replay that the caller may see; raises NotFound."""
+    return runs.get_run(run_id)
 
 
 def job_read(request: HttpRequest, job_id: UUID) -> JobRow:

@@ -22,6 +22,7 @@ from contextviz.api.resources import (
     jobs,
     messages,
     originals,
+    runs,
     search,
     sessions,
     uploads,
@@ -72,5 +73,5 @@ def show_index(request: HttpRequest) -> HttpResponse:
     return one(Index(version=__version__, openapi="/api/v1/openapi.json", caller=caller.name, scopes=names))
 
 
-for part in (sessions, calls, messages, compactions, folds, originals, search, uploads, jobs, events, alerts):
+for part in (sessions, calls, messages, compactions, folds, originals, runs, search, uploads, jobs, events, alerts):
     api.add_router("", part.router)

@@ -19,6 +19,7 @@ SessionId = PathEx[int, P(ge=1, le=BIGGEST, description="The session's id here")
 Number = PathEx[int, P(ge=1, le=BIGGEST, description="The number that people read, from 1")]
 Index = PathEx[int, P(ge=0, le=BIGGEST, description="The place in the session, from 0")]
 JobId = PathEx[UUID, P(description="The job's id")]
+RunId = PathEx[UUID, P(description="The id of a replay")]
 BatchId = PathEx[UUID, P(description="The upload's id")]
 NodeId = PathEx[str, P(min_length=1, max_length=255, pattern=NO_NUL, description="The store's own id of the summary")]
 Sha256 = PathEx[str, P(pattern=r"^[0-9a-f]{64}$", description="64 hex digits, small letters")]

@@ -15,7 +15,7 @@ from ninja import Schema
 from contextviz import tasks
 from contextviz.api.shapes import JobOpened, Text, Tokens
 from contextviz.events.masking import MARGIN_CHARS, safe_cut, without_secrets
-from contextviz.events.secrets import find_secrets
+from contextviz.events.masking.secrets import find_secrets
 from contextviz.events.text import TextRef
 from contextviz.store.texts import OpenText, TextReader
 

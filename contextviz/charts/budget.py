@@ -130,7 +130,7 @@ def _shorten(ordered: Sequence[Branch], most: int) -> None:
 
 
 def treemap(groups: Sequence[Group], view: View, measure: Measure, residual: int | None = None) -> Figure:
-    """The figure of a view: at most MAX_AREAS areas. A positive residual has an area; a negative one only its number."""
+    """The figure of a view, at most MAX_AREAS areas. A positive residual has one, a negative one only its number."""
     found = branches(groups, view, measure)
     if residual is not None and residual > 0:
         found.append(Branch("Residual", {("", ""): Cell("Residual", "Residual", "", residual)}))

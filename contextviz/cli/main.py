@@ -10,7 +10,11 @@ import sys
 from importlib import import_module, util
 
 # Commands on files: a module with `main(arguments: list[str]) -> int`, which must not import Django.
-PURE_COMMANDS = {"inspect": "contextviz.cli.inspect"}
+PURE_COMMANDS = {
+    "inspect": "contextviz.cli.inspect",
+    "replay": "contextviz.cli.replay.command",
+    "score": "contextviz.cli.replay.scoring",
+}
 
 USAGE = """\
 usage: contextviz COMMAND [options]
@@ -21,6 +25,8 @@ usage: contextviz COMMAND [options]
   watch [PATH…]          follow files and folders; without PATH agents' homes
   export SESSION         write a session as JSON, Markdown or HTML, secrets masked
   inspect PATH… [--json] read files and print what is in them; no database, no server
+  replay PATH… --engine  run a session by another context engine; no database
+  score PATH… --engine   hold replays against thresholds, for CI
   sign-in                print a fresh sign-in address
   api-key ACTION         create, list or revoke keys of the API
   createuser NAME        make an account with a password

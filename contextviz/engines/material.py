@@ -5,9 +5,12 @@ What an engine or client had made of them (summaries, stubs) is left out: each e
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from contextviz.events.compaction import Compaction
 from contextviz.events.message import Kind, Role
+from contextviz.events.snapshot import SnapshotLog
 from contextviz.events.text import TextRef
 
 
@@ -53,6 +56,16 @@ class ReplayMessage:
         return next((piece.tool_name for piece in self.pieces if piece.tool_name), None)
 
     @property
+    def calls(self) -> list[str]:
+        """The ids of the tool calls in it."""
+        return [piece.tool_call_id for piece in self.pieces if piece.kind == "tool_call" and piece.tool_call_id]
+
+    @property
+    def answers(self) -> list[str]:
+        """The ids of the tool calls of which it has results."""
+        return [piece.tool_call_id for piece in self.pieces if piece.kind == "tool_result" and piece.tool_call_id]
+
+    @property
     def is_error(self) -> bool:
         """Whether a tool result in it is an error."""
         return any(piece.is_error for piece in self.pieces)
@@ -76,9 +89,25 @@ class RecordedSummary:
 
 
 @dataclass(slots=True)
+class Recorded:
+    """The session's own windows, for the engine `recorded`. `places` are the snapshots of one agent in `log`, in order;
+    `seqs` gives a session message's place in the material; `compactions` are those of the agent and branch."""
+
+    log: SnapshotLog
+    places: tuple[int, ...]
+    text: Callable[[TextRef], str]
+    seqs: Mapping[int, int]
+    compactions: tuple[Compaction, ...] = ()
+
+
+@dataclass(slots=True)
 class Material:
     """A session as replays see it. `system_tokens` is what is in every request beside the messages (system prompt,
-    tools), by `system_basis`; `notes` say what was left out and why."""
+    tools), by `system_basis`; `notes` say what was left out and why.
+
+    Two more are for one engine each and None unless given: `recorded` for `recorded`; for `oracle`, `needs` are the
+    identifiers that each call needs (metrics.md section 4), by call point, and `holds` those of each message, by seq.
+    """
 
     messages: list[ReplayMessage] = field(default_factory=list)
     points: list[CallPoint] = field(default_factory=list)
@@ -90,3 +119,6 @@ class Material:
     session_id: str = ""
     agent: str = ""
     notes: list[str] = field(default_factory=list)
+    recorded: Recorded | None = None
+    needs: list[frozenset[str]] | None = None
+    holds: Mapping[int, frozenset[str]] | None = None

@@ -3,16 +3,44 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from operator import is_
+
+import numpy as np
 
 from contextviz.engines.material import Piece
 from contextviz.engines.window import Assembly, Part, PartPiece
 from contextviz.events.snapshot import ContextItem, ItemTable, common_prefix
-from contextviz.events.text import TextPool, TextRef
+from contextviz.events.text import TextPool, TextRef, storable
 from contextviz.tokens.estimate import ESTIMATOR
 from contextviz.tokens.estimators import ESTIMATORS
 
 _AT_ONCE = 512
+_DIGEST = hashlib.sha256().digest_size
+_PAIRED = {"tool_call": 0, "tool_result": 1}
+CALL_IS_GONE = "its call left the window"  # with this in its reason an engine says itself that a result is alone
+_MOST_LAST = 4  # parts at the end that may have gone although what is before them stays
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """A window by the one before it. Of its parts it keeps the first `same` and those in `[start, end)`, which are at
+    `place` now; of its items the first `kept` and those in `[first, last)`, with `inserted` between and `tail` after.
+    """
+
+    assembly: Assembly
+    system: tuple[int, ...]
+    body_tokens: int
+    same: int
+    start: int
+    end: int
+    place: int
+    kept: int
+    first: int
+    last: int
+    inserted: list[int]
+    tail: list[int]
 
 
 class Places:
@@ -28,19 +56,28 @@ class Places:
         self._digests: list[bytes] = []
         self._numbers: dict[int, tuple[int, ...]] = {}  # positions by part
         self._held: list[Part] = []  # so that a part's id stays its own
-        self._parts: list[Part] = []  # of the window taken last
-        self._ends: list[int] = []  # items up to and including each of its parts
-        self._window: list[int] = []
+        # Of the window taken last. What is added to the system prompt changes with every turn in some engines while
+        # all behind it stays, so the messages are followed without it.
+        self._parts: list[Part] = []
+        self._ends = np.empty(0, dtype=np.int64)  # items up to and including each of its parts
+        self._body: list[int] = []
+        self._body_sizes = np.empty(0, dtype=np.int64)
+        self._body_digests = bytearray()
         self._hasher = hashlib.sha256()
-        self._window_total = 0
-        self._measured: tuple[Assembly, list[Part], int, list[int]] | None = None
+        self._system: tuple[int, ...] = ()
+        self._window: list[int] = []
+        self._measured: _Measured | None = None
+        self._pairs: dict[int, tuple[str, int]] = {}  # by position: the tool call's id; 0 for the call, 1 for a result
+        self._held_pairs: dict[str, list[int]] = {}  # by that id: calls and results in the window
         self.total = 0
+        self.alone: set[str] = set()  # ids of calls of which the window taken last holds results alone
 
     def count(self, text: str) -> int:
         """Tokens of a text by the run's estimator."""
         known = self._counted.get(text)
         if known is None:
-            known = self._counted[text] = self._counter(text)
+            # As it will be kept: half an emoji is no text that a tokenizer takes.
+            known = self._counted[text] = self._counter(storable(text)[0])
         return known
 
     def size_of(self, text: str, ref: TextRef | None) -> int:
@@ -51,46 +88,97 @@ class Places:
 
     def measured(self, assembly: Assembly) -> int:
         """The tokens of a window that may yet be given up for another."""
-        parts = [assembly.system, *assembly.parts] if assembly.system is not None else assembly.parts
-        same = _same_parts(self._parts, parts)
-        kept = self._ends[same - 1] if same else 0
-        rest = self._numbers_of(parts[same:])
-        if kept == len(self._window):
-            total = self._window_total + sum(map(self._sizes.__getitem__, rest))
-        else:
-            window = self._window[:kept] + rest
-            total = sum(map(self._sizes.__getitem__, window))
-        self._measured = (assembly, parts, same, rest)
-        self.total = total
-        return total
+        if self._measured is None or self._measured.assembly is not assembly:
+            self._measured = self._compared(assembly)
+        self.total = self._tokens(self._measured.system) + self._measured.body_tokens
+        return self.total
+
+    def _compared(self, assembly: Assembly) -> _Measured:
+        """What a window keeps of the one before it: work for what changed, not for what is there."""
+        parts = assembly.parts
+        same, start, end, place = _overlap(self._parts, parts)
+        kept, first, last = self._items_before(same), self._items_before(start), self._items_before(end)
+        inserted, tail = self._numbers_of(parts[same:place]), self._numbers_of(parts[place + end - start :])
+        sizes = self._body_sizes
+        tokens = int(sizes[:kept].sum() + sizes[first:last].sum()) + self._tokens(inserted) + self._tokens(tail)
+        system = tuple(self._numbers_of([assembly.system])) if assembly.system is not None else ()
+        return _Measured(assembly, system, tokens, same, start, end, place, kept, first, last, inserted, tail)
+
+    def _items_before(self, part: int) -> int:
+        return int(self._ends[part - 1]) if part else 0
 
     def taken(self, assembly: Assembly) -> tuple[list[int], list[int], int, int, str]:
         """A call is made with the window: the one before it, it, how many leading items and tokens they share, its
         hash."""
-        if self._measured is None or self._measured[0] is not assembly:
-            self.measured(assembly)
-        assert self._measured is not None
-        _, parts, same, rest = self._measured
-        before = self._window
-        kept = self._ends[same - 1] if same else 0
-        # Equal items made anew are the same bytes: the prefix is of items, not of objects.
-        keep = kept + common_prefix(before[kept:], rest) if kept < len(before) else kept
-        appended = keep == len(before)
-        kept_tokens = self._window_total if appended else sum(map(self._sizes.__getitem__, before[:keep]))
-        self._window = before[:kept] + rest
-        if appended:
-            self._hasher.update(b"".join(map(self._digests.__getitem__, self._window[keep:])))
+        self.measured(assembly)
+        made = self._measured
+        assert made is not None
+        before, body, system = self._window, self._body, made.system
+        kept, first, last = made.kept, made.first, made.last
+        after = [*body[:kept], *made.inserted, *body[first:last], *made.tail]
+        window = [*system, *after] if system else after
+        if system == self._system:
+            # Equal items made anew are the same bytes: the prefix is of items, not of objects.
+            keep = len(system) + kept + (0 if kept == len(body) else common_prefix(body[kept:], after[kept:]))
         else:
-            self._hasher = hashlib.sha256(b"".join(map(self._digests.__getitem__, self._window)))
-        self._window_total = self.total
-        self._parts = list(parts)
-        del self._ends[same:]
-        end = kept
-        for part in parts[same:]:
-            end += len(self._numbers[id(part)])
-            self._ends.append(end)
-        self._measured = None
-        return before, self._window, keep, kept_tokens, self._hasher.hexdigest()
+            keep = common_prefix(before, window)
+        kept_tokens = self._tokens(before[: min(keep, len(self._system))])
+        kept_tokens += int(self._body_sizes[: max(0, keep - len(self._system))].sum())
+        self._follow(made, after)
+        self._system, self._window, self._measured = system, window, None
+        head = b"".join(map(self._digests.__getitem__, system))
+        return before, window, keep, kept_tokens, hashlib.sha256(head + self._hasher.digest()).hexdigest()
+
+    def _follow(self, made: _Measured, after: list[int]) -> None:
+        """Bring all that is known of the window to the one that was taken."""
+        kept, first, last = made.kept, made.first, made.last
+        digests, sizes, ends, parts = self._body_digests, self._body_sizes, self._ends, made.assembly.parts
+        inserted, tail = (b"".join(map(self._digests.__getitem__, one)) for one in (made.inserted, made.tail))
+        if kept == len(self._body):
+            digests += inserted + tail
+            self._hasher.update(inserted + tail)
+        else:
+            middle = digests[first * _DIGEST : last * _DIGEST]
+            self._body_digests = digests[: kept * _DIGEST] + inserted + middle + tail
+            self._hasher = hashlib.sha256(self._body_digests)
+        self._body_sizes = np.concatenate(
+            (sizes[:kept], self._sizes_of(made.inserted), sizes[first:last], self._sizes_of(made.tail))
+        )
+        moved = kept + len(made.inserted)
+        follows = made.place + made.end - made.start
+        self._ends = np.concatenate(
+            (
+                ends[: made.same],
+                self._ends_of(parts[made.same : made.place], kept),
+                ends[made.start : made.end] - first + moved,
+                self._ends_of(parts[follows:], moved + last - first),
+            )
+        )
+        left = self._body[kept:first] + self._body[last:]
+        self._paired(left, -1)
+        self._paired(made.inserted + made.tail, 1)
+        self._parts, self._body = list(parts), after
+
+    def _paired(self, numbers: list[int], step: int) -> None:
+        """Items come into the window (1) or leave it (-1): keep the account of calls and results."""
+        for number in filter(self._pairs.__contains__, numbers):
+            name, place = self._pairs[number]
+            held = self._held_pairs.setdefault(name, [0, 0])
+            held[place] += step
+            if held[1] and not held[0]:
+                self.alone.add(name)
+            else:
+                self.alone.discard(name)
+
+    def _sizes_of(self, numbers: Sequence[int]) -> np.ndarray:
+        return np.fromiter(map(self._sizes.__getitem__, numbers), np.int64, len(numbers))
+
+    def _ends_of(self, parts: list[Part], before: int) -> np.ndarray:
+        lengths = (len(self._numbers[id(part)]) for part in parts)
+        return before + np.cumsum(np.fromiter(lengths, np.int64, len(parts)))
+
+    def _tokens(self, numbers: Sequence[int]) -> int:
+        return sum(map(self._sizes.__getitem__, numbers))
 
     def _numbers_of(self, parts: list[Part]) -> list[int]:
         numbers = self._numbers
@@ -113,6 +201,8 @@ class Places:
         if number == len(self._sizes):
             uses_pool = self._uses_pool
             self._sizes.append(item.text.estimated_tokens if uses_pool else self.count(self._pool.get(item.text)))
+            if item.tool_call_id and item.kind in _PAIRED and CALL_IS_GONE not in item.reason:
+                self._pairs[number] = item.tool_call_id, _PAIRED[item.kind]
             self._digests.append(hashlib.sha256(f"{item.role}\0{item.kind}\0".encode() + item.text.digest).digest())
         return number
 
@@ -144,3 +234,29 @@ def _same_parts(first: list[Part], second: list[Part]) -> int:
         if first[start:end] != second[start:end]:
             return start + next(at for at, same in enumerate(map(is_, first[start:end], second[start:end])) if not same)
     return length
+
+
+def _overlap(first: list[Part], second: list[Part]) -> tuple[int, int, int, int]:
+    """How many leading parts are the same objects; of the rest, which stretch of the first list stays, and where it is
+    in the second. What slides or is rewritten in front keeps nearly all of its end."""
+    same = _same_parts(first, second)
+    size = len(first)
+    for last in range(size - 1, max(same, size - _MOST_LAST) - 1, -1):
+        block = second[max(same, len(second) - _AT_ONCE) :]
+        if first[last] in block:
+            place = len(second) - 1 - block[::-1].index(first[last])
+            stays = _same_ends(first, second, last + 1, place + 1, min(last + 1, place + 1) - same)
+            return same, last + 1 - stays, last + 1, place + 1 - stays
+    return same, size, size, len(second)
+
+
+def _same_ends(first: list[Part], second: list[Part], end: int, other: int, most: int) -> int:
+    """How many parts before `end` and `other` are the same objects, at most `most`."""
+    same = 0
+    while same < most:
+        step = min(_AT_ONCE, most - same)
+        one, two = first[end - same - step : end - same], second[other - same - step : other - same]
+        if one != two:
+            return same + next(at for at in range(step) if one[-1 - at] is not two[-1 - at])
+        same += step
+    return same

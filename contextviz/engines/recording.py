@@ -17,6 +17,7 @@ from contextviz.events.run import Run, RunBoundary, RunCall, RunMessage, RunOrig
 from contextviz.events.text import HANDLE_LENGTH, TextPool
 
 MOST_EVENTS = 100_000
+_MOST_NAMED, _MOST_NAME = 20, 80
 
 
 class Recorder:
@@ -33,6 +34,8 @@ class Recorder:
         self._handles: set[str] = set()
         self._nodes: dict[str, SummaryNode] = {}
         self._active: set[str] = set()
+        self._called: set[str] = set()  # ids of the tool calls that came
+        self._told_alone: set[str] = set()
         self.last_tokens: int | None = None
 
     @property
@@ -54,6 +57,7 @@ class Recorder:
         self._messages += 1
         if message.at is not None:
             self._now = message.at
+        self._called.update(message.calls)
         tokens = sum(self._places.size_of(piece.text, piece.ref) for piece in message.pieces)
         self._run.messages.append(RunMessage(message.seq, message.source_index, message.role, message.turn, tokens))
 
@@ -70,6 +74,7 @@ class Recorder:
             left = window[keep] if keep < len(window) else None
             broken = "nothing follows any more" if left is None else self._run.log.table.items[left].reason
         self._run.log.add(before, window, keep)
+        self._tell_alone()
         self.last_tokens = total
         self._run.calls.append(
             RunCall(
@@ -78,6 +83,19 @@ class Recorder:
                 is_over=assembly.is_over or bool(budget and total > budget), mode=assembly.mode, broken_by=broken,
             )
         )  # fmt: skip
+
+    def _tell_alone(self) -> None:
+        """Say of results that are in a window without their calls, once for each: a provider refuses such a window, and
+        some engines make it by their rule. What an engine says of it itself is not said again."""
+        alone = sorted((self._places.alone & self._called) - self._told_alone)
+        if not alone:
+            return
+        self._told_alone.update(alone)
+        shown = ", ".join(name[:_MOST_NAME] for name in alone[:_MOST_NAMED])
+        more = f" and {len(alone) - _MOST_NAMED:,} more" if len(alone) > _MOST_NAMED else ""
+        what = "A tool's result is" if len(alone) == 1 else f"Results of {len(alone):,} tool calls are"
+        message = f"{what} in the window without the call: {shown}{more}."
+        self.told("engine.error", {"message": message, "phase": "pairs", "results": len(alone)}, "exact")
 
     # ---- what the engine tells ----
 

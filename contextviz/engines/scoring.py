@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -34,64 +35,96 @@ def tokens_of(text: str) -> list[str]:
     return [word for word in _SPLIT.findall(text.lower()) if len(word) > 1]
 
 
+class _Column:
+    """The texts that hold a word and how often, as arrays that grow: what came since the last query is put behind."""
+
+    __slots__ = ("counts", "documents", "size", "waiting_counts", "waiting_documents")
+
+    def __init__(self) -> None:
+        self.documents = np.empty(0, dtype=np.int64)
+        self.counts = np.empty(0)
+        self.size = 0
+        self.waiting_documents: list[int] = []
+        self.waiting_counts: list[int] = []
+
+    def settled(self) -> tuple[np.ndarray, np.ndarray]:
+        """Both columns, whole."""
+        new = len(self.waiting_documents)
+        if new:
+            end = self.size + new
+            self.documents = _with_room(self.documents, self.size, end)
+            self.counts = _with_room(self.counts, self.size, end)
+            self.documents[self.size : end] = self.waiting_documents
+            self.counts[self.size : end] = self.waiting_counts
+            self.size = end
+            self.waiting_documents.clear()
+            self.waiting_counts.clear()
+        return self.documents[: self.size], self.counts[: self.size]
+
+
+def _with_room(column: np.ndarray, used: int, needed: int) -> np.ndarray:
+    if needed <= len(column):
+        return column
+    grown = np.empty(max(needed, 2 * len(column), 8), dtype=column.dtype)
+    grown[:used] = column[:used]
+    return grown
+
+
 class Bm25:
     """BM25 with k1 1.5 and b 0.75; a query term that is repeated counts again (2.6)."""
 
     id = "bm25"
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
-        self._postings: dict[str, tuple[list[int], list[int]]] = {}
-        self._frozen: dict[str, tuple[int, np.ndarray, np.ndarray]] = {}
-        self._lengths: list[int] = []
+        self._columns: dict[str, _Column] = {}
+        self._lengths = np.empty(0)
+        self._size = 0
         self._total = 0
         for text in texts:
             self.add(text)
 
     def add(self, text: str) -> int:
         """See Scorer.add."""
-        number = len(self._lengths)
+        number = self._size
         words = tokens_of(text)
-        counts: dict[str, int] = {}
-        for word in words:
-            counts[word] = counts.get(word, 0) + 1
-        for word, count in counts.items():
-            documents, found = self._postings.setdefault(word, ([], []))
-            documents.append(number)
-            found.append(count)
-        self._lengths.append(len(words))
+        for word, count in Counter(words).items():
+            column = self._columns.get(word)
+            if column is None:
+                column = self._columns[word] = _Column()
+            column.waiting_documents.append(number)
+            column.waiting_counts.append(count)
+        self._lengths = _with_room(self._lengths, number, number + 1)
+        self._lengths[number] = len(words)
+        self._size += 1
         self._total += len(words)
         return number
 
     def scores(self, query: str) -> np.ndarray:
         """The score of each text, in the order of adding."""
-        size = len(self._lengths)
+        size = self._size
         sums = np.zeros(size)
         if not size:
             return sums
-        norm = K1 * (1 - B + B * np.array(self._lengths) / ((self._total / size) or 1.0))
+        norm = K1 * (1 - B + B * self._lengths[:size] / ((self._total / size) or 1.0))
+        parts: dict[str, tuple[np.ndarray, np.ndarray]] = {}  # a word may come again
         for word in tokens_of(query):
-            if word not in self._postings:
+            column = self._columns.get(word)
+            if column is None:
                 continue
-            documents, counts = self._columns(word)
-            idf = np.log(1 + (size - len(documents) + 0.5) / (len(documents) + 0.5))
-            sums[documents] += idf * (counts * (K1 + 1)) / (counts + norm[documents])
+            if word not in parts:
+                documents, counts = column.settled()
+                idf = np.log(1 + (size - len(documents) + 0.5) / (len(documents) + 0.5))
+                parts[word] = documents, idf * (counts * (K1 + 1)) / (counts + norm.take(documents))
+            documents, shares = parts[word]
+            sums[documents] += shares
         return sums
-
-    def _columns(self, word: str) -> tuple[np.ndarray, np.ndarray]:
-        documents, counts = self._postings[word]
-        kept = self._frozen.get(word)
-        if kept is None or kept[0] != len(documents):
-            kept = (len(documents), np.array(documents), np.array(counts, dtype=float))
-            self._frozen[word] = kept
-        return kept[1], kept[2]
 
     def top(self, query: str, limit: int) -> list[tuple[int, float]]:
         """See Scorer.top."""
         sums = self.scores(query)
-        found = np.flatnonzero(sums > 0)
-        if limit < len(found):
-            edge = np.partition(sums[found], len(found) - limit)[len(found) - limit]
-            found = found[sums[found] >= edge]
+        size = len(sums)
+        edge = np.partition(sums, size - limit)[size - limit] if 0 < limit < size else 0.0
+        found = np.flatnonzero(sums >= edge) if edge > 0 else np.flatnonzero(sums > 0)
         best = sorted(found.tolist(), key=lambda number: (-sums[number], number))[:limit]
         return [(number, float(sums[number])) for number in best]
 

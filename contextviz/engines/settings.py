@@ -11,7 +11,7 @@ from typing import Any, Literal
 from contextviz.events.javascript import to_number
 
 Value = int | float | bool | str
-SettingKind = Literal["int", "float", "bool", "choice"]
+SettingKind = Literal["int", "float", "bool", "choice", "text"]
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
 
 
@@ -19,7 +19,8 @@ _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no",
 class Setting:
     """One setting. `key` is the engine's own name for it; `least` and `most` are in `unit` and clamp, as upstream does.
 
-    `is_what_if` marks those whose change can be shown at once, since nothing but the cut depends on them.
+    `is_what_if` marks those whose change can be shown at once, since nothing but the cut depends on them. `most` of
+    a text is in characters.
     """
 
     key: str
@@ -62,6 +63,8 @@ def _unknown(key: str, known: set[str]) -> str:
 def _taken(setting: Setting, raw: Any) -> tuple[Value, str | None]:
     if setting.kind == "bool":
         return _truth(setting, raw)
+    if setting.kind == "text":
+        return _words(setting, raw)
     if setting.kind == "choice":
         if str(raw) in setting.choices:
             return str(raw), None
@@ -87,6 +90,17 @@ def _taken(setting: Setting, raw: Any) -> tuple[Value, str | None]:
 
 def _shown(bound: float | None) -> str:
     return "any" if bound is None else f"{bound:g}"
+
+
+def _words(setting: Setting, raw: Any) -> tuple[Value, str | None]:
+    text = raw if isinstance(raw, str) else ""
+    if text != raw:
+        return setting.default, f"{setting.key} is a text; {str(raw)[:40]!r} is none, so it is {setting.default!r}."
+    most = int(setting.most) if setting.most is not None else len(text)
+    if len(text) > most:
+        note = f"{setting.key} may have {most:,} characters; {len(text):,} were given and the rest left out."
+        return text[:most], note
+    return text, None
 
 
 def _truth(setting: Setting, raw: Any) -> tuple[Value, str | None]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 
-from contextviz.engines.material import ReplayMessage
+from contextviz.engines.material import Piece, ReplayMessage
 from contextviz.events.compaction import CompactionKind
 from contextviz.events.message import Kind, Role
 from contextviz.events.snapshot import ItemState
@@ -68,6 +69,22 @@ def altered(message: ReplayMessage, text: str, *, state: ItemState, reason: str,
         first.tool_name if first else None, first.tool_call_id if first else None, message.is_error,
     )  # fmt: skip
     return Part(message.role, message, (piece,), reason=reason, handle=handle)
+
+
+def without_results(part: Part, calls: Container[str]) -> Part:
+    """A part without the results of these calls; it may be empty. For engines whose windows hold no result alone."""
+    message = part.message
+    left = [piece for piece in (message.pieces if message is not None else ()) if not is_result_of(piece, calls)]
+    pieces = tuple(
+        PartPiece(one.kind, one.text, one.index, "verbatim", one.tool_name, one.tool_call_id, one.is_error)
+        for one in left
+    )
+    return Part(part.role, message, pieces, part.segment, "without a result whose call is not there")
+
+
+def is_result_of(piece: Piece, calls: Container[str]) -> bool:
+    """Whether a piece is the result of one of these calls."""
+    return piece.kind == "tool_result" and piece.tool_call_id is not None and piece.tool_call_id in calls
 
 
 @dataclass(slots=True)

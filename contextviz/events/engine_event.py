@@ -14,7 +14,8 @@ EventType = Literal[
     "session.bootstrap", "message.ingested", "context.assembled", "compaction.evaluated", "compaction.started",
     "compaction.finished", "window.moved", "window.cleared", "summary.created", "block.compressed", "retrieve",
     "recall.injected", "gate.segment", "gate.fired", "answer.revised", "consolidation", "llm.call",
-    "maintenance.debt", "engine.error", "session.dispose", "summary.replaced", "message.trimmed",
+    "maintenance.debt", "engine.error", "session.dispose", "summary.replaced", "message.trimmed", "topic.switch",
+    "topic.status", "agent.spawn", "agent.end",
 ]  # fmt: skip
 Origin = Literal["disk", "log", "replay"]
 Quality = Literal["exact", "derived", "simulated"]

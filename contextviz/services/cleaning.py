@@ -13,6 +13,7 @@ from contextviz.store import artifacts, search
 from contextviz.store.bulk import chunks
 from contextviz.store.models import (
     ArtifactRecord,
+    RunTextRecord,
     SessionArtifactRecord,
     TextPackRecord,
     TextRecord,
@@ -47,7 +48,7 @@ def _unused_artifacts() -> QuerySet[ArtifactRecord]:
 
 
 def drop_unused_texts(candidates: Iterable[int]) -> int:
-    """Remove those of the texts (by row id) that no session uses, and their bytes from their packs; how many.
+    """Remove those of the texts (by row id) that no session or run uses, and their bytes from their packs; how many.
 
     A digest that is just reading one of them notices when it saves, and reads again.
     """
@@ -57,7 +58,9 @@ def drop_unused_texts(candidates: Iterable[int]) -> int:
 def _drop_batch(numbers: Sequence[int]) -> int:
     with transaction.atomic():
         used = TextUseRecord.objects.filter(text=OuterRef("pk"))
-        locked = TextRecord.objects.select_for_update().filter(~Exists(used), pk__in=numbers).order_by("pk")
+        by_run = RunTextRecord.objects.filter(text=OuterRef("pk"))
+        found = TextRecord.objects.select_for_update().filter(~Exists(used), ~Exists(by_run), pk__in=numbers)
+        locked = found.order_by("pk")
         rows = list(locked.values_list("pk", "pack_id"))
         gone = [number for number, _ in rows]
         # Locked before their texts go: a worker that indexes them is waited for.

@@ -11,6 +11,7 @@ from contextviz.services.accounts.audit import note
 from contextviz.services.cleaning import drop_unused_artifacts, drop_unused_texts
 from contextviz.services.export.kept import forget_report
 from contextviz.services.jobs import JobFailed, JobRun, open_job, perform
+from contextviz.services.replay.removing import remove_runs
 from contextviz.store.bulk import chunks
 from contextviz.store.models import (
     InboxStreamRecord,
@@ -64,6 +65,8 @@ def remove_session(run: JobRun, session_id: int) -> int:
     texts = list(TextUseRecord.objects.filter(session_id=session_id).values_list("text_id", flat=True))
     total = len(texts) + sum(table.model._default_manager.filter(session_id=session_id).count() for table in TABLES)
     run.progress(0, total, force=True)
+    # First, so that a replay which is being done finds its run gone and saves nothing.
+    remove_runs(session_id, told=lambda: run.progress(0))
     done = 0
     for table in TABLES:
         while removed := _remove_rows(table.model, session_id):

@@ -15,6 +15,7 @@ from contextviz.events.snapshot import ContextItem, SnapshotBasis, WindowCheck
 Basis = Literal["reported", "derived", "estimated", "unknown"]
 JobKind = Literal[
     "digest", "expand_summary", "retrieve_original", "delete_session", "index_texts", "look_through", "send_webhook",
+    "replay",
 ]  # fmt: skip
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 Item = TypeVar("Item")

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from django.http import HttpRequest, HttpResponseBase
 
-from contextviz.events.secrets import find_certain_secrets
+from contextviz.events.masking.secrets import find_certain_secrets
 
 MASK = "••••••"
 MASKED_KINDS = ("text/html", "application/json")

@@ -22,6 +22,8 @@ from contextviz.web.views import (
 )
 from contextviz.web.views.access import accounts, api_keys, privacy, running, sign_in
 from contextviz.web.views.guide import coverage, docs, go, styleguide
+from contextviz.web.views.lab import page as lab
+from contextviz.web.views.lab import running as lab_running
 from contextviz.web.views.live import alerts, if_now, not_kept
 from contextviz.web.views.live import page as live
 from contextviz.web.views.sharing import export, unmask
@@ -38,6 +40,8 @@ urlpatterns = [
     *compaction.urlpatterns,
     *graph.urlpatterns,
     *budget.urlpatterns,
+    *lab.urlpatterns,
+    *lab_running.urlpatterns,
     *export.urlpatterns,
     *unmask.urlpatterns,
     *search.urlpatterns,

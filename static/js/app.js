@@ -1,6 +1,7 @@
 // The one module of every page: theme, side bar, requests of htmx; the elements set themselves up.
 import "./elements/cv-chart.js";
 import "./elements/cv-strip.js";
+import "./elements/cv-lab.js";
 import "./elements/cv-upload.js";
 import "./elements/cv-keys.js";
 import "./elements/cv-copy.js";

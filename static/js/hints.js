@@ -2,7 +2,7 @@
 const NEEDS = {
   j: "[data-row]", c: "[data-row][data-kind~=compaction], [data-key=c]", J: "[data-row][data-kind~=user]", x: "[data-row][data-kind~=error]",
   u: "[data-row][data-kind~=subagent], [data-row][data-kind~=agent_spawn]", m: "[data-row][data-kind~=miss]",
-  "/": "[data-key-focus='/']", n: "cv-find input[name=q]:not(:placeholder-shown)", "←": "cv-strip", e: "[data-key=e]", s: "[data-key=s]", o: "[data-key=o]", p: "[data-key=p]:not([hidden])", f: "[data-key=f]:not([hidden])",
+  "/": "[data-key-focus='/']", n: "cv-find input[name=q]:not(:placeholder-shown)", "←": "cv-strip, [data-key=ArrowLeft], [data-key=ArrowRight]", d: "[data-row][data-kind~=difference], [data-key=d]", v: "[data-key=v], [data-key-focus=v]", e: "[data-key=e]", s: "[data-key=s]", o: "[data-key=o]", p: "[data-key=p]:not([hidden])", f: "[data-key=f]:not([hidden])",
 };
 const MORE = [["u", ["u", "U"], "sub-agent"], ["m", ["m", "M"], "miss"], ["e", ["e"], "export"], ["s", ["s"], "keep"]];
 
@@ -29,7 +29,7 @@ export function hints() {
     }
     const here = document.activeElement;
     const front = [];
-    if (here?.matches("cv-strip .track")) front.push(hint(["←", "→"], "call"), hint(["Shift", "←", "→"], "compaction"), hint(["Home", "End"], "first, last"));
+    if (here?.matches("cv-strip .track, cv-lab .track")) front.push(hint(["←", "→"], "call"), hint(["Shift", "←", "→"], "compaction"), hint(["Home", "End"], "first, last"));
     else if (here?.matches("input, textarea, select")) front.push(hint(["Esc"], "leave the field"));
     else if (here?.closest("[data-row]")) front.push(hint(["Esc"], "leave the row"));
     const rest = MORE.filter(([key]) => !said.has(key) && document.querySelector(NEEDS[key])).map(([, keys, words]) => hint(keys, words));

@@ -66,6 +66,7 @@ def filled(route: str, session_id: int) -> str:
         "path:node_id": "s1", "uuid:job_id": job.pk if job else uuid4(), "uuid:upload_id": uuid4(),
         "sha256:digest": bytes(text.digest).hex() if text else "0" * 64,
         "slug:sha256": artifact.sha256 if artifact else "0" * 64, "int:key_id": 1,
+        "slug:run_id": "00000000", "int:place": 1,
         "int:user_id": person.pk if person else 1, "int:rule_id": 1, "path:name": "api",
     }  # fmt: skip
     path = route

@@ -13,6 +13,7 @@ from django.test import Client
 from contextviz.api.api import api
 from contextviz.events.search import parse_query
 from contextviz.live import stream
+from contextviz.services import replay
 from contextviz.services.accounts.privacy import set_private
 from contextviz.services.api_keys import SCOPES, create_key
 from contextviz.store import search
@@ -40,8 +41,12 @@ def key_of(user: User, *scopes: str) -> Client:
 
 def test_every_operation_on_a_session_is_404_with_a_strangers_key(cast: Cast, private: int) -> None:
     stranger = key_of(cast.bob)
+    with viewing(viewer_of(cast.alice)):
+        run = replay.start_run(private, "keep-all", now=NOW)
+    assert replay.execute_run(str(run.job_id))
     values = {
-        "session_id": private, "number": 1, "index": 0, "node_id": "s1", "job_id": JobRecord.objects.get().pk,
+        "session_id": private, "number": 1, "index": 0, "node_id": "s1", "job_id": JobRecord.objects.get(kind="digest").pk,
+        "run_id": run.run_id, "handle": "0" * 24,
         "upload_id": UploadBatchRecord.objects.get().pk,
         "sha256": hashlib.sha256(f"{WORD} question 0".encode()).hexdigest(),
     }  # fmt: skip
@@ -49,7 +54,9 @@ def test_every_operation_on_a_session_is_404_with_a_strangers_key(cast: Cast, pr
     for path, methods in api.get_openapi_schema()["paths"].items():
         if any(f"{{{name}}}" in path for name in values):
             for method in methods:
-                answer = stranger.generic(method.upper(), path.format(**values), b"{}", "application/json")
+                answer = stranger.generic(
+                    method.upper(), path.format(**values), b'{"engine": "keep-all"}', "application/json"
+                )
                 assert answer.status_code == 404, f"{method} {path}: {answer.status_code}"
                 assert WORD not in answer.content.decode()
                 tried += 1

@@ -12,6 +12,7 @@ from django.test import Client
 
 from contextviz.api import replies
 from contextviz.api.resources import originals
+from contextviz.services import replay
 from contextviz.services.access import local_owner
 from contextviz.services.api_keys import create_key
 from contextviz.services.figures import derive
@@ -44,6 +45,21 @@ def save(db: None) -> Save:
             return save_transcript(made, values, now=NOW).session_id
 
     return saved
+
+
+@pytest.fixture
+def replayed() -> Callable[[int], str]:
+    """Replay a session with a window so small that each call drops something; the run's id."""
+
+    def made(session_id: int) -> str:
+        asked = replay.start_run(
+            session_id, "keep-tail", measure=replay.Measure(window=30, system_tokens=0), now=NOW
+        )  # fmt: skip
+        if asked.is_new and asked.job_id is not None:
+            replay.execute_run(asked.job_id)
+        return str(asked.run_id)
+
+    return made
 
 
 @pytest.fixture

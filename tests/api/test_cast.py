@@ -14,7 +14,15 @@ from contextviz.api.api import api
 from contextviz.services.api_keys import SCOPES, create_key, revoke_key
 from contextviz.services.ingest import open_batch
 from contextviz.services.retrieve import open_retrieve
-from contextviz.store.models import JobRecord, SessionRecord, TextRecord, UploadBatchRecord
+from contextviz.store.models import (
+    JobRecord,
+    RunChunkRecord,
+    RunRecord,
+    SessionRecord,
+    TextRecord,
+    UploadBatchRecord,
+)
+from contextviz.store.rows.run import pack_body
 from tests.api.conftest import caller
 from tests.store.building import NOW
 
@@ -26,14 +34,23 @@ OPERATIONS = [
 ]
 every_operation = pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS)
 SAFE = {"get"}
+BODY = b'{"query": "abcdef", "engine": "keep-all"}'
+REF = ["00" * 32, 1, 1, 1]
 FORM = b'--b\r\nContent-Disposition: form-data; name="files"; filename="a.jsonl"\r\n\r\n{}\n\r\n--b--\r\n'
 
 
 @pytest.fixture
-def call(save: Callable[..., int]) -> Callable[..., Any]:
+def call(save: Callable[..., int], replayed: Callable[[int], str]) -> Callable[..., Any]:
     """Call an operation on things that are there."""
+    session_id = save(2)
+    run_id = replayed(session_id)
+    RunChunkRecord.objects.create(run_id=run_id, kind="handles", number=0, body=pack_body({"h": 0}))
+    RunChunkRecord.objects.create(run_id=run_id, kind="originals", number=0, body=pack_body([["h", REF, None]]))
+    RunRecord.objects.update(original_count=1)
     there = {
-        "session_id": save(2),
+        "session_id": session_id,
+        "run_id": run_id,
+        "handle": "h",
         "number": 1,
         "index": 0,
         "node_id": "s1",
@@ -49,7 +66,7 @@ def call(save: Callable[..., int]) -> Callable[..., Any]:
             address += "?q=abcdef"
         if path.endswith("/uploads"):
             return client.post(address, FORM, "multipart/form-data; boundary=b", **more)
-        return client.generic(method.upper(), address, b'{"query": "abcdef"}', "application/json", **more)
+        return client.generic(method.upper(), address, BODY, "application/json", **more)
 
     return called
 

@@ -75,7 +75,7 @@ def test_sessions_are_filtered(reader: Client, save: Save) -> None:
     assert names("until=2026-02-01T10:02:30%2B01:00") == ["one"]
 
 
-def test_there_is_one_run_and_it_says_that_it_is_recorded(reader: Client, session_id: int) -> None:
+def test_the_first_run_says_that_it_is_recorded(reader: Client, session_id: int) -> None:
     listed = get(reader, f"/sessions/{session_id}/runs")
 
     assert listed["next"] is None

@@ -74,10 +74,13 @@ def one_connection(db: None) -> Iterator[None]:
 
 
 @pytest.fixture
-def there(save: Any) -> dict[str, Any]:
+def there(save: Any, replayed: Any) -> dict[str, Any]:
     """Things that are there, by the names of path parameters: else most requests would only be 404s."""
+    session_id = save(3)
     return {
-        "session_id": save(3),
+        "session_id": session_id,
+        "run_id": replayed(session_id),
+        "handle": "h",
         "number": 1,
         "index": 0,
         "node_id": "s1",

@@ -161,7 +161,7 @@ def test_the_glossary_has_every_event_and_every_word_of_items(repository: Path) 
     events = repository / "contextviz" / "events"
     classes = {
         name
-        for path in events.glob("*.py")
+        for path in (*events.glob("*.py"), *events.glob("run/*.py"))
         for name in re.findall(r"^class (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
     }
     kinds = literal_values(events / "message.py", "Kind")

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.urls import reverse
 
+from contextviz.services import replay
 from contextviz.services.access import local_owner
 from contextviz.services.alerts import save_rule
 from contextviz.services.demo.loading import open_demo
@@ -48,6 +49,8 @@ def addresses(demo: Demo) -> dict[str, str]:
     node = summaries.nodes(store.id)[0]
     rule, _ = save_rule(name="Nearly full", kind="fill_above", params={}, webhook="", person_id=None, now=NOW)
     three_sessions()
+    kept, _ = replays(talk.id)
+    lab = f"{reverse('lab', args=[talk.id])}?call=20"
     return {
         "library": reverse("library"),
         "live": reverse("live"),
@@ -62,6 +65,11 @@ def addresses(demo: Demo) -> dict[str, str]:
         "graph": reverse("graph", args=[store.id]),
         "node": f"{reverse('graph', args=[store.id])}?node={node.id}",
         "budget": reverse("budget", args=[talk.id]),
+        "lab": reverse("lab", args=[store.id]),
+        **{f"lab, {view}": f"{lab}&view={view}" for view in ("lists", "composition", "graphs", "what-if")},
+        "lab, a boundary": f"{lab}&boundary=2.1",
+        "lab, a form": f"{lab}&engine=flowctx",
+        "lab, an item": reverse("lab_item", args=[talk.id, kept, 1, 1]),
         "delete": reverse("session_delete", args=[talk.id]),
         "search": f"{reverse('search')}?q=test",
         "search, nothing": f"{reverse('search')}?q=zzzyyyxxx",
@@ -91,6 +99,16 @@ def addresses(demo: Demo) -> dict[str, str]:
         "formats": reverse("docs_page", args=["formats"]),
         "not found": "/sessions/999999/",
     }
+
+
+def replays(session_id: int) -> tuple[str, ...]:
+    """Replays of a session by two engines that drop things, done at once; the keys that the Lab's addresses have."""
+    keys = []
+    for engine in ("keep-tail", "flowctx"):
+        started = replay.start_run(session_id, engine, measure=replay.Measure(window=60_000), now=NOW)
+        assert started.job_id is None or not started.is_new or replay.execute_run(started.job_id)
+        keys.append(started.run_id.hex[-8:])
+    return tuple(keys)
 
 
 class Checker:
@@ -128,6 +146,6 @@ def wait_drawn(page: Any) -> None:
     """Until charts are drawn and the page's scripts have set it up."""
     page.wait_for_load_state("load")
     page.wait_for_function(
-        "() => [...document.querySelectorAll('cv-strip[aria-busy], cv-chart[aria-busy]')]"
+        "() => [...document.querySelectorAll('cv-strip[aria-busy], cv-lab[aria-busy], cv-chart[aria-busy]')]"
         ".every((one) => one.getBoundingClientRect().top > innerHeight)"  # a chart far below is drawn when it is seen
     )

@@ -8,8 +8,8 @@ from contextviz.engines.baselines import KeepAll, KeepNothing, KeepTail
 from contextviz.engines.material import CallPoint, Material
 from contextviz.engines.registry import NoSuchEngine, named
 from contextviz.events.message import Role
+from contextviz.events.run import WindowLog, edit_between
 from contextviz.events.snapshot import ItemTable, common_prefix
-from contextviz.events.window_log import WindowLog, edit_between
 from tests.engines.building import run, session
 
 TALK: list[tuple[Role, str]] = [

@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from contextviz.events import secrets
-from contextviz.events.secrets import find_secrets
+from contextviz.events.masking import secrets
+from contextviz.events.masking.secrets import find_secrets
 
 KEY = "sk-" + "proj-" + "Ab3" * 12
 

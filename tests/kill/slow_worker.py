@@ -21,6 +21,8 @@ PLACES = {
     "digest-between-sessions": ("contextviz.services.digest.reading", "save_transcript", 2),
     "expand": ("contextviz.services.expand", "graph", 1),
     "retrieve": ("contextviz.services.retrieve", "_proved", 1),
+    "replay": ("contextviz.engines.recording", "Recorder.call", 60),
+    "replay-saving": ("contextviz.store.runs", "_save_texts", 1),
     "delete": ("contextviz.services.delete", "_remove_texts", 1),
 }
 
@@ -28,8 +30,11 @@ PLACES = {
 def main(where: str, folder: Path, arguments: list[str]) -> None:
     django.setup()
     module_name, name, at_call = PLACES[where]
-    module = import_module(module_name)
-    setattr(module, name, _halting(getattr(module, name), folder / "halted", at_call))
+    owner: Any = import_module(module_name)
+    *path, name = name.split(".")
+    for part in path:
+        owner = getattr(owner, part)
+    setattr(owner, name, _halting(getattr(owner, name), folder / "halted", at_call))
     import_module("contextviz.cli.worker_process").run(arguments)
 
 

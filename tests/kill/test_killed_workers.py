@@ -193,6 +193,36 @@ def test_a_deletion_goes_on_to_its_end(stack: Stack, uploads: Path, tmp_path: Pa
     assert (found["unused"], found["rows"]["TextUseRecord"]) == (0, 300)
 
 
+@pytest.mark.parametrize("where", ["replay", "replay-saving"])
+def test_a_replay_is_picked_up_again_with_the_same_hash(
+    stack: Stack, uploads: Path, tmp_path: Path, where: str
+) -> None:
+    read_first(stack, uploads)
+    find = f"from contextviz.store.queries import sessions; print(sessions.named('{OTHER[:-1]}1')[0].id)"
+    session_id = stack.python(find).strip()
+    call = f"start_run({session_id}, 'keep-tail', measure=replay.Measure(window=30_000), now=timezone.now())"
+    job_id = open_and_enqueue(stack, "replay", f"{call}.job_id")
+
+    kill_in_the_middle(stack, tmp_path, where, job_id)
+
+    job = state_of_job(stack, job_id)
+    assert (job["state"], job["attempts"]) == ("done", 2), job
+    shown = stack.python(
+        "from contextviz.store.models import RunChunkRecord, RunRecord\n"
+        "row = RunRecord.objects.get()\n"
+        "print(row.call_count, row.hash, RunChunkRecord.objects.filter(kind='windows').count())"
+    ).split()
+    assert shown == ["150", job["result"]["hash"], "5"]
+    # The same once more, by nobody who was killed.
+    again = stack.python(
+        "from django.utils import timezone\nfrom contextviz.services import replay\n"
+        "from contextviz.store.models import RunRecord\nRunRecord.objects.update(config_hash='x')\n"
+        f"made = replay.{call}\nreplay.execute_run(made.job_id)\nprint(RunRecord.objects.get(pk=made.run_id).hash)"
+    ).strip()
+    assert again == job["result"]["hash"]
+    assert state(stack)["unused"] == 0
+
+
 def test_a_message_that_was_lost_is_made_up_for_by_the_next_worker(stack: Stack, uploads: Path, tmp_path: Path) -> None:
     job_id = upload(stack, uploads, messages=0)
     (tmp_path / "halted").write_text("")

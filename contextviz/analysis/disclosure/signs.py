@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from contextviz.events.secrets import find_secrets
+from contextviz.events.masking.secrets import find_secrets
 
 Span = tuple[int, int, str]  # first character, the one after the last, kind
 MOST_ENCODED_CHARS = 65_536

@@ -1,4 +1,4 @@
-"""Sessions: the list, one, its runs, its deletion."""
+"""Sessions: the list, one, what was recorded of it, its deletion."""
 
 from __future__ import annotations
 
@@ -89,13 +89,6 @@ def delete_session(request: HttpRequest, session_id: SessionId) -> HttpResponse:
     session_decide(request, session_id)
     with transaction.atomic():
         return job_opened(open_delete(session_id, now=timezone.now()))
-
-
-@router.get("/sessions/{session_id}/runs", **reading(PageOf[Run]))
-def list_runs(request: HttpRequest, session_id: SessionId) -> HttpResponse:
-    """The session's runs. There is one: run 0, what was recorded."""
-    row = session_read(request, session_id)
-    return page([row], limit=1, build=run_of, cursor=lambda _: "")
 
 
 @router.get("/sessions/{session_id}/runs/0", **reading(Run))

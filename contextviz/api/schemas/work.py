@@ -127,7 +127,7 @@ def job_of(row: JobRow) -> Job:
 
 def job_detail_of(row: JobRow) -> JobDetail:
     """A job with its result."""
-    return JobDetail(**_job(row), result=_bounded(row.result, 0))
+    return JobDetail(**_job(row), result=bounded_value(row.result))
 
 
 def line_of(line: JobLine) -> LogLine:
@@ -181,19 +181,19 @@ def _job(row: JobRow) -> dict[str, Any]:
         "created_at": row.created_at,
         "started_at": row.started_at,
         "finished_at": row.finished_at,
-        "params": _bounded(row.params, 0),
+        "params": bounded_value(row.params),
     }
 
 
-def _bounded(value: Any, depth: int) -> Any:
+def bounded_value(value: Any, depth: int = 0) -> Any:
     """A JSON value without what would make a reply large; the number of a list's cut members stands at its end."""
     if isinstance(value, str):
         return quiet(value, MOST_VALUE_CHARS)
     if isinstance(value, list | dict) and depth >= MOST_DEPTH:
         return "…"
     if isinstance(value, dict):
-        return {quiet(str(name), 200): _bounded(one, depth + 1) for name, one in list(value.items())[:MOST_VALUES]}
+        return {quiet(str(name), 200): bounded_value(one, depth + 1) for name, one in list(value.items())[:MOST_VALUES]}
     if isinstance(value, list):
         cut = [f"… {len(value) - MOST_VALUES:,} more"] if len(value) > MOST_VALUES else []
-        return [_bounded(one, depth + 1) for one in value[:MOST_VALUES]] + cut
+        return [bounded_value(one, depth + 1) for one in value[:MOST_VALUES]] + cut
     return value

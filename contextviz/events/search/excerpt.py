@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from contextviz.events.masking.secrets import Secret, find_secrets
 from contextviz.events.search.query import SearchQuery, Term
 from contextviz.events.search.terms import CJK, plain
-from contextviz.events.secrets import Secret, find_secrets
 
 LEAD_CHARS = 70
 EXCERPT_CHARS = 260

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from contextviz.services.export.records import counted
+from contextviz.store.queries import runs
 from contextviz.store.values import SessionDetail, SessionRow
 
 _AS_THEY_ARE = (
@@ -39,6 +40,7 @@ def session_record(detail: SessionDetail) -> dict[str, Any]:
         "context_at_end": read.context_at_end,
         "unlogged_usage": asdict(read.unlogged_usage) | {"basis": "reported"} if read.unlogged_usage else None,
         "summary_store": _store(detail),
+        "replays_left_out": runs.count_of(row.id),
     }
     return record
 

@@ -9,7 +9,7 @@ from contextviz.charts import words
 Facts = list[tuple[str, str]]
 NOTE = (
     "What each call was given (its context window, item by item), tool pairs and the store's messages are in the JSON "
-    "copy of the same session."
+    "copy of the same session. Replays of it by context engines are in no copy."
 )
 
 

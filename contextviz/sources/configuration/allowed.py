@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from contextviz.events.secrets import find_secrets
+from contextviz.events.masking.secrets import find_secrets
 from contextviz.events.session import Setting
 from contextviz.sources.values import as_float, as_int
 

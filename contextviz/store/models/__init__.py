@@ -22,6 +22,13 @@ from contextviz.store.models.live import (
     InboxStreamRecord,
     LiveEventRecord,
 )
+from contextviz.store.models.replay import (
+    KeptSummaryRecord,
+    RunChunkRecord,
+    RunRecord,
+    RunSeriesRecord,
+    RunTextRecord,
+)
 from contextviz.store.models.rows import (
     CallRecord,
     CompactionRecord,
@@ -58,12 +65,17 @@ __all__ = [
     "ItemRecord",
     "JobLogRecord",
     "JobRecord",
+    "KeptSummaryRecord",
     "LiveEventRecord",
     "MessageRecord",
     "PlaceRecord",
     "PreferenceRecord",
     "PriceRecord",
     "ProblemRecord",
+    "RunChunkRecord",
+    "RunRecord",
+    "RunSeriesRecord",
+    "RunTextRecord",
     "SessionArtifactRecord",
     "SessionDetailRecord",
     "SessionRecord",

@@ -9,6 +9,7 @@ from django.db import models
 
 JOB_KINDS = (
     "digest", "expand_summary", "retrieve_original", "delete_session", "index_texts", "look_through", "send_webhook",
+    "replay",
 )  # fmt: skip
 JOB_STATES = ("queued", "running", "done", "failed", "cancelled")
 

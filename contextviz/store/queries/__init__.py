@@ -34,6 +34,8 @@ live        live_after(number, LiveFilter) → [LiveEvent] · live_newest(LiveFi
 transcripts load_transcript(id) → Transcript (everything; for jobs) · load_snapshots(id) → SnapshotLog
 search      store.search: search(SearchQuery, SearchFilter) → Hits · find_in_session(id, query, agent) → (indexes,
             is_more) · waiting() → Progress; the query is events.search.parse_query(text)
+runs        runs_of(session_id) → [RunRow] · get_run(run_id) → RunRow, the door; of a row: series · calls · window ·
+            positions · boundaries · nodes · events · originals · messages_at · load_run (store.queries.runs)
 preferences preferences(user_id) → Preferences(theme, time_zone) · own_prices() · own_windows()
 
 Words of texts: `store.texts.TextReader().get_many(refs)` → {digest: text}, `.beginnings(refs, chars=)` →

@@ -21,6 +21,7 @@ KINDS = {
     "index_texts": "Index for search",
     "look_through": "Look through for an export",
     "send_webhook": "Call a webhook",
+    "replay": "Replay",
 }
 STATES = {"queued": "waiting", "running": "running", "done": "done", "failed": "failed", "cancelled": "cancelled"}
 

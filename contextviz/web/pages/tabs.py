@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from contextviz.store.values import SessionRow
 
-TabKey = Literal["session", "call", "compactions", "graph", "budget", "topics"]
+TabKey = Literal["session", "call", "compactions", "graph", "budget", "lab", "topics"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,8 @@ def session_tabs(row: SessionRow, current: str) -> list[Tab]:
         found.append(_tab("Graph", "graph", row.id, row.node_count or None, current))
     if row.call_count or current == "budget":
         found.append(_tab("Budget", "budget", row.id, None, current))
+    if row.message_count or current == "lab":
+        found.append(_tab("Lab", "lab", row.id, None, current))
     if row.topic_count:
         url = reverse("topic_map", args=[row.id])
         found.append(Tab("Topics", url, row.topic_count, current == "topics"))

@@ -8,7 +8,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from contextviz.charts import words
-from contextviz.events.secrets import find_secrets
+from contextviz.events.masking.secrets import find_secrets
 from contextviz.store.viewing import current_viewer
 from contextviz.web.answers import MAY_UNMASK
 

@@ -2,7 +2,7 @@ import { hints } from "../hints.js";
 import { addressOf } from "../row-tools.js";
 
 /** The keys of a page: rows by j and k, kinds by letters, links and controls by data-key. Sits in the help dialog. */
-const KINDS = { c: "compaction", j: "user", x: "error", u: "subagent agent_spawn", m: "miss" };
+const KINDS = { c: "compaction", j: "user", x: "error", u: "subagent agent_spawn", m: "miss", d: "difference" };
 const TOLD = { t: "t", l: "l" };
 const FIELDS = "input:not([type=checkbox], [type=radio], [type=file]), textarea, select, [contenteditable]";
 

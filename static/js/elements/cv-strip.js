@@ -1,4 +1,5 @@
 import { fetchFigure, plotly, resolved, thin } from "../figure.js";
+import { callAt, drag, stepped } from "../scrub.js";
 import { HoverBox, Table } from "../strip-table.js";
 
 const NARROW = 700;
@@ -97,35 +98,16 @@ class Strip extends HTMLElement {
     }
   }
 
-  callAt(event) {
-    const box = this.track.getBoundingClientRect();
-    const share = Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
-    return Math.min(Math.floor(this.first + share * (this.last + 1 - this.first)), this.last);
-  }
+  callAt(event) { return callAt(this.track, this.first, this.last, event); }
 
   press(event) {
-    if (event.button !== 0) return;
-    this.track.setPointerCapture(event.pointerId);
     const name = event.shiftKey ? "a" : "b";
-    this.set(name, this.callAt(event));
-    const moving = new AbortController();
-    this.track.addEventListener("pointermove", (move) => this.set(name, this.callAt(move)), { signal: moving.signal });
-    for (const end of ["pointerup", "pointercancel"]) this.track.addEventListener(end, () => moving.abort(), { signal: moving.signal });
+    drag(this.track, event, (move) => this.set(name, this.callAt(move)));
   }
 
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const at = this.b ?? this.last;
-    const page = Math.max(Math.round((this.last - this.first) / 20), 10);
-    const next = {
-      ArrowRight: event.shiftKey ? this.marks.find(([call]) => call > at)?.[0] ?? this.last : at + 1,
-      ArrowLeft: event.shiftKey ? this.marks.findLast(([call]) => call < at)?.[0] ?? this.first : at - 1,
-      ArrowUp: at + 1, ArrowDown: at - 1, PageUp: at + page, PageDown: at - page, Home: this.first, End: this.last,
-    }[event.key];
-    if (next === undefined) return;
-    event.preventDefault();
-    event.stopPropagation();
-    this.set("b", Math.min(Math.max(next, this.first), this.last));
+    const call = stepped(event, this.b ?? this.last, this.first, this.last, this.marks.map(([at]) => at));
+    if (call !== undefined) this.set("b", call);
   }
 
   /** Move a play-head: at once on screen, in the URL, and to whoever listens; the inspector follows when it rests. */

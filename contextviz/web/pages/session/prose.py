@@ -7,7 +7,7 @@ import re
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from contextviz.events.secrets import Secret, find_secrets
+from contextviz.events.masking.secrets import Secret, find_secrets
 from contextviz.web.markdown import has_marks, talk
 from contextviz.web.templatetags.masked import masked, secret
 

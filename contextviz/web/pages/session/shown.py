@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.utils.safestring import SafeString
 
 from contextviz.events.masking import MARGIN_CHARS, safe_cut
-from contextviz.events.secrets import find_secrets
+from contextviz.events.masking.secrets import find_secrets
 from contextviz.web.templatetags.masked import MARK, masked
 
 MASK = "•••"

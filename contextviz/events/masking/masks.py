@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextviz.events.secrets import find_secrets
+from contextviz.events.masking.secrets import find_secrets
 
 MARGIN_CHARS = 4096  # read beyond a cut, so that a secret across it is still recognised
 MOST_LOOKED_AT = 8_000_000  # bytes of a download: a second or two at worst

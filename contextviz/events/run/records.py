@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from contextviz.events.compaction import Compaction, SummaryNode
 from contextviz.events.engine_event import EngineEvent
+from contextviz.events.run.windows import WindowLog
 from contextviz.events.text import TextRef
-from contextviz.events.window_log import WindowLog
 
 Plain = int | float | bool | str | None
 

@@ -1,0 +1,55 @@
+"""Replays of a session, each with its scorecard: engines run, analysis measures, and neither knows the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from contextviz.analysis.replay import Scorecard, scorecard
+from contextviz.cli.replay.asked import Chosen
+from contextviz.cli.replay.reading import Opened
+from contextviz.engines.material import Material
+from contextviz.engines.replay import measured_with, replay
+from contextviz.engines.summarising.registry import summariser
+from contextviz.events.run import Run
+from contextviz.services.yardstick import Yardstick, with_foreknowledge, yardstick
+from contextviz.tokens.prices import shipped
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A replay and what it is worth."""
+
+    run: Run
+    card: Scorecard
+
+
+def replayed(opened: Opened, engines: Sequence[Chosen], summarise: str) -> Iterator[Run]:
+    """Replay the session by each engine, in their order; `summarise` is a summariser's id."""
+    for run, _ in _runs(opened, engines, summarise):
+        yield run
+
+
+def measured(opened: Opened, engines: Sequence[Chosen], summarise: str) -> Iterator[Measured]:
+    """Replay the session by each engine, in their order, and measure it."""
+    root = opened.transcript.session.cwd
+    for run, known in _runs(opened, engines, summarise):
+        card = scorecard(
+            run, opened.pool, history=known.history, needs=known.needs, outputs=known.outputs, prices=shipped(),
+            root=root,
+        )  # fmt: skip
+        yield Measured(run, card)
+
+
+def _runs(opened: Opened, engines: Sequence[Chosen], summarise: str) -> Iterator[tuple[Run, Yardstick]]:
+    known: dict[str, tuple[Yardstick, Material]] = {}
+    for one in engines:
+        estimator = measured_with(one.request, opened.material).estimator
+        if estimator not in known:
+            measure = yardstick(
+                opened.transcript, opened.material, estimator=estimator, counted_by=opened.pool.estimator
+            )
+            known[estimator] = (measure, with_foreknowledge(opened.material, measure))
+        measure, material = known[estimator]
+        made = summariser(summarise, material)
+        yield replay(material, one.engine, one.request, pool=opened.pool, summarise=made), measure

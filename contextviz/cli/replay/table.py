@@ -1,0 +1,49 @@
+"""Scorecards as a table that a person can read: a row for each metric, a column for each engine."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from contextviz.analysis.replay import METRICS, Metric, sentences
+from contextviz.cli.inspect_table import DASH, plural, safe
+from contextviz.cli.replay.measuring import Measured
+from contextviz.cli.replay.reading import Opened
+
+MOST_NOTES = 20
+
+
+def print_table(opened: Opened, runs: list[Measured], out: TextIO) -> None:
+    """Print the session, the metrics and the notes. Unknown is an em dash; an interval is in brackets."""
+    material = opened.material
+    out.write(
+        f"{safe(opened.transcript.session.id)}: {plural(len(material.messages), 'message')},"
+        f" {plural(len(material.points), 'model call')}\n\n"
+    )
+    rows = [["", *(safe(one.run.key) for one in runs)]]
+    rows += [[spec.label, *(shown(one.card.metrics[id]) for one in runs)] for id, spec in METRICS.items()]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        cells = [row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        out.write("  ".join(cells).rstrip() + "\n")
+    for one in runs:
+        said = [*sentences(one.card), *one.run.notes]
+        if said:
+            out.write(f"\n{safe(one.run.key)}:\n")
+            out.writelines(f"  {safe(note)}\n" for note in said[:MOST_NOTES])
+            if len(said) > MOST_NOTES:
+                out.write(f"  and {len(said) - MOST_NOTES} more, in --json.\n")
+
+
+def shown(metric: Metric) -> str:
+    """A value in its unit, with its interval where there is one."""
+    value = metric.value
+    if value is None:
+        return DASH
+    if metric.spec.unit == "share":
+        inside = f" [{metric.interval[0]:.1%}, {metric.interval[1]:.1%}]" if metric.interval else ""
+        return f"{value:.1%}{inside}"
+    if metric.spec.unit == "times":
+        return f"{value:,.2f}×"
+    if metric.spec.unit == "USD":
+        return f"${value:,.4f}"
+    return f"{value:,.0f}"

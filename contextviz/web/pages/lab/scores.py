@@ -1,0 +1,184 @@
+"""The scorecard: what each run cost and kept, a row a metric, with the best of each row said and not only coloured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from contextviz.analysis.replay.metrics import METRICS
+from contextviz.charts import words
+from contextviz.store.values import SessionRow
+from contextviz.web.pages.lab.columns import Column
+
+Format = Callable[[float | None], str]
+NOT_MEASURED = "Not measured yet: replay the session by “As recorded” to measure what was recorded."
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One row's meaning. `better` is 1 where more is better, −1 where less is, 0 where neither is said."""
+
+    id: str
+    name: str
+    unit: str
+    help: str
+    better: int
+    show: Format
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One value with its interval (95 %), where the two ends are known, and where it comes from."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    basis: str = "unknown"
+    # What makes it less than it seems, "" where nothing does
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreCell:
+    """A value in words; `is_best` among the runs beside it."""
+
+    text: str
+    interval: str
+    basis: str
+    is_best: bool
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """One metric over the runs."""
+
+    id: str
+    name: str
+    unit: str
+    help: str
+    cells: tuple[ScoreCell, ...]
+
+
+def _share(value: float | None) -> str:
+    return words.UNKNOWN if value is None else words.percent(value).removesuffix(f"{words.THIN}%")
+
+
+def _times(value: float | None) -> str:
+    return words.UNKNOWN if value is None else f"{value:,.2f}"
+
+
+def _dollars(value: float | None) -> str:
+    return words.money(value).lstrip("$")
+
+
+def _whole(value: float | None) -> str:
+    return words.tokens(value)
+
+
+_SHOWN: dict[str, tuple[str, Format]] = {
+    "share": ("%", _share), "tokens": ("tok", words.compact), "times": ("×", _times), "count": ("", _whole),
+    "USD": ("USD", _dollars),
+}  # fmt: skip
+# The headline first; the loss of boundaries after what the run needed.
+ORDER = (
+    "far_recall", "far_reach", "near_recall", "mean_window", "peak_window", "billed_tokens", "cost", "prefix_share",
+    "rewrite_factor", "boundaries", "summariser_calls", "coverage", "retention", "reach", "staleness",
+)  # fmt: skip
+NAMES = {
+    "far_recall": "Far need recall", "far_reach": "Far need reach", "near_recall": "Near need recall",
+    "retention": "Kept at boundaries", "reach": "Reached at boundaries", "staleness": "Stale of what was kept",
+    "billed_tokens": "Billed in all", "prefix_share": "Prefix kept",
+}  # fmt: skip
+_WITH_SYSTEM = " Here the system prompt and tools are counted in, so that it stands beside what was recorded."
+OVER = Metric(
+    "over_budget", "Over budget", "calls", "Calls whose window was larger than the budget allows.", -1, _whole
+)
+
+
+def _metric(id: str) -> Metric:
+    spec = METRICS[id]
+    unit, show = _SHOWN[spec.unit]
+    is_window = id in ("mean_window", "peak_window")
+    help = spec.what.replace(", without the system prompt", "") + _WITH_SYSTEM if is_window else spec.what
+    better = 0 if id == "boundaries" else 1 if spec.better == "higher" else -1
+    return Metric(id, NAMES.get(id, spec.label), unit, help, better, show)
+
+
+LISTED: tuple[Metric, ...] = (*map(_metric, ORDER), OVER)
+
+
+def score_rows(row: SessionRow, columns: Sequence[Column]) -> list[ScoreRow]:
+    """A row for each metric that at least one run has a value for, and for the headline ones in any case."""
+    found = []
+    for metric in LISTED:
+        scores = [score_of(row, column, metric.id) for column in columns]
+        if all(score.value is None for score in scores) and metric.id not in ("far_recall", "far_reach", "cost"):
+            continue
+        best = _best(metric, scores)
+        cells = tuple(
+            ScoreCell(metric.show(score.value), _interval(metric, score), score.basis, place in best, score.note)
+            for place, score in enumerate(scores)
+        )
+        found.append(ScoreRow(metric.id, metric.name, metric.unit, metric.help, cells))
+    return found
+
+
+def _best(metric: Metric, scores: Sequence[Score]) -> set[int]:
+    known = [(place, score.value) for place, score in enumerate(scores) if score.value is not None]
+    values = {metric.show(value) for _, value in known}
+    if not metric.better or len(known) < 2 or len(values) < 2:
+        return set()
+    top = max(metric.better * value for _, value in known)
+    return {place for place, value in known if metric.better * value == top}
+
+
+def _interval(metric: Metric, score: Score) -> str:
+    if score.low is None or score.high is None:
+        return ""
+    return f"{metric.show(score.low)} to {metric.show(score.high)}"
+
+
+def score_of(row: SessionRow, column: Column, metric: str) -> Score:
+    """One metric of one run: measured from its windows here, else as its job computed it."""
+    own = _own(column, metric)
+    if own is not None:
+        return own
+    if column.run is None:
+        return _recorded(row, column, metric)
+    return _kept(column.run.scorecard, metric)
+
+
+def _own(column: Column, metric: str) -> Score | None:
+    """What follows from the series that the page has anyway; recorded and replayed alike."""
+    if metric in ("mean_window", "peak_window"):
+        value = column.mean if metric == "mean_window" else column.peak
+        return Score(value, basis="unknown" if value is None else column.basis)
+    if metric == "boundaries":
+        return Score(column.boundary_count, basis="derived" if column.run else "reported")
+    if column.run is None:
+        return None
+    if metric == "over_budget":
+        return Score(column.over, basis="derived") if column.window else Score(None)
+    return None
+
+
+def _recorded(row: SessionRow, column: Column, metric: str) -> Score:
+    """What was reported; the rest from a replay of the recorded windows themselves, where there is one."""
+    if metric == "billed_tokens" and row.spend_total_tokens is not None:
+        return Score(row.spend_total_tokens, basis="reported", note="As the provider reported it.")
+    if metric == "cost" and row.cost_usd is not None:
+        return Score(row.cost_usd, basis="reported", note="As the client wrote it.")
+    if not column.scorecard:
+        return Score(None, note=NOT_MEASURED)
+    found = _kept(column.scorecard, metric)
+    return replace(found, note=f"By the replay of the recorded windows. {found.note}".strip())
+
+
+def _kept(card: Mapping[str, Any], metric: str) -> Score:
+    found = card.get("metrics", {}).get(metric)
+    if not isinstance(found, Mapping):
+        return Score(None, note="This run has no scorecard.")
+    low, high = found.get("interval") or (None, None)
+    return Score(found.get("value"), low, high, str(found.get("basis", "unknown")), str(found.get("note") or ""))

@@ -1,0 +1,3 @@
+"""The Lab's addresses."""
+
+from __future__ import annotations

@@ -1,0 +1,33 @@
+// What the strip and the Lab's scrubber share: calls under the pointer, dragging, and the keys of a slider over calls.
+
+/** The call under the pointer, on a track that shows the calls from first to last. */
+export function callAt(track, first, last, event) {
+  const box = track.getBoundingClientRect();
+  const share = Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
+  return Math.min(Math.floor(first + share * (last + 1 - first)), last);
+}
+
+/** Tell where the pointer is from now until it is let go. */
+export function drag(track, event, tell) {
+  if (event.button !== 0) return;
+  track.setPointerCapture(event.pointerId);
+  tell(event);
+  const moving = new AbortController();
+  track.addEventListener("pointermove", tell, { signal: moving.signal });
+  for (const end of ["pointerup", "pointercancel"]) track.addEventListener(end, () => moving.abort(), { signal: moving.signal });
+}
+
+/** The call that a key leads to, undefined where it is none of the slider's; `marks` are the calls at boundaries. */
+export function stepped(event, at, first, last, marks) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
+  const page = Math.max(Math.round((last - first) / 20), 10);
+  const next = {
+    ArrowRight: event.shiftKey ? marks.find((call) => call > at) ?? last : at + 1,
+    ArrowLeft: event.shiftKey ? marks.findLast((call) => call < at) ?? first : at - 1,
+    ArrowUp: at + 1, ArrowDown: at - 1, PageUp: at + page, PageDown: at - page, Home: first, End: last,
+  }[event.key];
+  if (next === undefined) return undefined;
+  event.preventDefault();
+  event.stopPropagation();
+  return Math.min(Math.max(next, first), last);
+}
