@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from importlib import import_module
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +12,7 @@ from celery.signals import worker_ready
 from django.db import connections
 from django.utils import timezone
 
-from contextviz.services import alerts, delete, digest, expand, inbox, indexing, jobs, live, replay, retrieve, watching
+from contextviz.services import alerts, delete, digest, expand, inbox, indexing, jobs, live, retrieve, watching
 from contextviz.services.budget.costs import refresh_costs
 from contextviz.services.export import looking
 from contextviz.services.follow import Follower
@@ -72,7 +73,8 @@ def run_send_webhook(*, job_id: str, **_: Any) -> None:
 @shared_task(name="contextviz.replay")
 def run_replay(*, job_id: str, **_: Any) -> None:
     """Replay a session by a context engine."""
-    replay.execute_run(job_id)
+    # By name: the engines and what they stand on are 27 MB, which a worker that only imports does not have to hold.
+    import_module("contextviz.services.replay").execute_run(job_id)
     _index_behind()
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from uuid import UUID
 
 import zstandard
 from django.db import transaction
@@ -13,6 +14,8 @@ from contextviz.store import artifacts, search
 from contextviz.store.bulk import chunks
 from contextviz.store.models import (
     ArtifactRecord,
+    KeptSummaryRecord,
+    RunRecord,
     RunTextRecord,
     SessionArtifactRecord,
     TextPackRecord,
@@ -20,6 +23,7 @@ from contextviz.store.models import (
     TextUseRecord,
     UploadRecord,
 )
+from contextviz.store.runs import remove_run
 from contextviz.store.texts import write_pack
 
 BATCH_TEXTS = 2000
@@ -97,3 +101,23 @@ def _repack(pack: TextPackRecord, raw: bytes) -> None:
             offset += one.size
         TextRecord.objects.bulk_update(left, ["pack", "offset"], batch_size=500)
     pack.delete()
+
+
+def drop_run(run_id: UUID) -> None:
+    """Remove a run, with the texts that only it held."""
+    with transaction.atomic():
+        # A worker that saves it waits here, and then finds no run.
+        RunRecord.objects.select_for_update().filter(pk=run_id).first()
+        drop_unused_texts(remove_run(run_id))
+
+
+def drop_runs(session_id: int, told: Callable[[], None] | None = None) -> int:
+    """Remove every run of a session that is being deleted, a run a transaction; how many. `told` is called after
+    each."""
+    found = list(RunRecord.objects.filter(session_id=session_id).order_by("created_at").values_list("pk", flat=True))
+    for run_id in found:
+        drop_run(run_id)
+        if told is not None:
+            told()
+    KeptSummaryRecord.objects.filter(session_id=session_id).delete()
+    return len(found)

@@ -8,10 +8,9 @@ from uuid import UUID
 from django.db import transaction
 
 from contextviz.services.accounts.audit import note
-from contextviz.services.cleaning import drop_unused_artifacts, drop_unused_texts
+from contextviz.services.cleaning import drop_runs, drop_unused_artifacts, drop_unused_texts
 from contextviz.services.export.kept import forget_report
 from contextviz.services.jobs import JobFailed, JobRun, open_job, perform
-from contextviz.services.replay.removing import remove_runs
 from contextviz.store.bulk import chunks
 from contextviz.store.models import (
     InboxStreamRecord,
@@ -66,7 +65,7 @@ def remove_session(run: JobRun, session_id: int) -> int:
     total = len(texts) + sum(table.model._default_manager.filter(session_id=session_id).count() for table in TABLES)
     run.progress(0, total, force=True)
     # First, so that a replay which is being done finds its run gone and saves nothing.
-    remove_runs(session_id, told=lambda: run.progress(0))
+    drop_runs(session_id, told=lambda: run.progress(0))
     done = 0
     for table in TABLES:
         while removed := _remove_rows(table.model, session_id):
