@@ -1,7 +1,8 @@
-"""Take the README's pictures of the demo's pages, light and dark: python scripts/screenshots.py [NAME…].
+"""Take the README's pictures of the demo's pages, light and dark: python scripts/screenshots.py [NAME…] [lab=FOLDER].
 
-Starts an own server on a data folder that is thrown away; needs Chromium and the test tools. The pictures are
-committed, 1440 by 900, each below 200 KB.
+With `lab=FOLDER` the Lab is shown on the session in that folder instead of the demo's. Starts an own server on a data
+folder that is thrown away; needs Chromium and the test tools. The pictures are committed, 1440 by 900, each below
+200 KB.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ IMAGES = ROOT / "docs" / "images"
 MOST_BYTES = 200_000
 PORT = 8997
 LAB_WINDOW, LAB_CALL = 90_000, 62
+LAB_OTHER_WINDOW, LAB_OTHER_CALL = 20_000, 40
+WANTED = [name for name in sys.argv[1:] if "=" not in name]
+LAB_FOLDER = next((name.partition("=")[2] for name in sys.argv[1:] if name.startswith("lab=")), "")
 
 
 @contextmanager
@@ -83,11 +87,26 @@ def pages() -> dict[str, str]:
         "graph": f"{reverse('graph', args=[store.id])}?node={node.id}",
         "budget": reverse("budget", args=[talk.id]),
         "topics": reverse("topic_map", args=[topics.id]),
-        "lab": lab(talk.id),
+        "lab": lab(talk.id, LAB_WINDOW, LAB_CALL) if not LAB_FOLDER else other_lab(),
     }
 
 
-def lab(session_id: int) -> str:
+def other_lab() -> str:
+    """The Lab with the session in LAB_FOLDER that has the most calls."""
+    from django.core.management import call_command
+
+    from contextviz.store.models import SessionRecord
+
+    known = set(SessionRecord.objects.values_list("pk", flat=True))
+    call_command("import", LAB_FOLDER, verbosity=0)
+    found = SessionRecord.objects.exclude(pk__in=known).order_by("-call_count").first() or SessionRecord.objects.get(
+        source_id=os.environ["CONTEXTVIZ_LAB_SESSION"]
+    )
+    os.environ["CONTEXTVIZ_LAB_SESSION"] = found.source_id
+    return lab(found.pk, LAB_OTHER_WINDOW, LAB_OTHER_CALL)
+
+
+def lab(session_id: int, window: int, call: int) -> str:
     """The Lab with a session replayed by engines that make something different of it, in a window that is small enough
     for it to matter."""
     from django.urls import reverse
@@ -97,12 +116,12 @@ def lab(session_id: int) -> str:
 
     keys = []
     for engine in ("keep-tail", "flowctx", "lossless", "recorded"):
-        measure = replay.Measure(window=None if engine == "recorded" else LAB_WINDOW)
+        measure = replay.Measure(window=None if engine == "recorded" else window)
         started = replay.start_run(session_id, engine, measure=measure, now=timezone.now())
         if started.is_new and started.job_id is not None:
             replay.execute_run(started.job_id)
         keys.append(started.run_id.hex[-8:])
-    return f"{reverse('lab', args=[session_id])}?runs=recorded,{','.join(keys[:3])}&call={LAB_CALL}"
+    return f"{reverse('lab', args=[session_id])}?runs=recorded,{','.join(keys[:3])}&call={call}"
 
 
 def growing() -> dict[str, str]:
@@ -170,7 +189,7 @@ def main() -> int:
             context.add_cookies([cookie, {"name": "contextviz_theme", "value": theme, "url": url}])
             page = context.new_page()
             for name, address in chosen().items():
-                if sys.argv[1:] and name not in sys.argv[1:]:
+                if WANTED and name not in WANTED:
                     continue
                 page.goto(url + address)
                 wait_drawn(page)

@@ -12,6 +12,7 @@ from contextviz.charts.topics import plain
 MARGIN = (14, 20, 36, 48)
 # About what a letter and a line take of the plot, and a pixel of its height.
 _CHARACTER, _LINE, _PIXEL = 0.0145, 0.08, 1 / 180
+_MARGIN = 0.06  # what the margin beside the plot takes of a name
 SYMBOLS = ("circle", "square", "triangle-up", "diamond")
 
 
@@ -139,7 +140,9 @@ def _run(point: ParetoPoint, place: int) -> list[dict[str, Any]]:
 
 
 # Sides and shifts in pixels, the nearest first.
-_PLACES = tuple((side, shift) for shift in (0, -14, 14, -30, 30, -46, 46, -62) for side in ("left", "right"))
+_PLACES = tuple(
+    (side, shift) for shift in (0, -14, 14, -30, 30, -46, 46, -62, 62, -78, 78) for side in ("left", "right")
+)
 
 
 class _Labels:
@@ -159,7 +162,7 @@ class _Labels:
             left = x / self._most if side == "left" else x / self._most - wide
             middle = min(max(y + shift * _PIXEL, high / 2 - 0.04), 1.06 - high / 2)
             box = (left, left + wide, middle - high / 2, middle + high / 2)
-            outside = max(0.0, -box[0]) + max(0.0, box[1] - 1.0)
+            outside = max(0.0, -box[0]) + max(0.0, box[1] - 1.0 - _MARGIN)
             cost = 4 * outside + sum(_overlap(box, other) for other in self._taken)
             if best is None or cost < best[0] - 1e-9:
                 best = (cost, box, side, round((middle - y) / _PIXEL))

@@ -45,7 +45,8 @@ def test_every_operation_on_a_session_is_404_with_a_strangers_key(cast: Cast, pr
         run = replay.start_run(private, "keep-all", now=NOW)
     assert replay.execute_run(str(run.job_id))
     values = {
-        "session_id": private, "number": 1, "index": 0, "node_id": "s1", "job_id": JobRecord.objects.get(kind="digest").pk,
+        "session_id": private, "number": 1, "index": 0, "node_id": "s1",
+        "job_id": JobRecord.objects.get(kind="digest").pk,
         "run_id": run.run_id, "handle": "0" * 24,
         "upload_id": UploadBatchRecord.objects.get().pk,
         "sha256": hashlib.sha256(f"{WORD} question 0".encode()).hexdigest(),
