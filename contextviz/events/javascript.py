@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from decimal import Decimal
 from typing import Any
 
 # ECMAScript's white space and line ends: what `\s` matches and `trim()` takes away.
@@ -127,19 +128,22 @@ def keys(record: dict[str, Any]) -> list[str]:
 
 
 def number_text(number: float) -> str:
-    """`String(number)` for finite numbers."""
-    if isinstance(number, int):
-        return str(number) if abs(number) < 10**21 else number_text(float(number))
-    if number == int(number) and abs(number) < 1e21:
-        return str(int(number))
-    digits = repr(number)
-    if "e" not in digits:
-        return digits
-    mantissa, exponent = digits.split("e")
-    power = int(exponent)
-    if -7 <= power < 0:
-        return f"{number:.{len(mantissa.replace('.', '').replace('-', '')) - 1 - power}f}"
-    return f"{mantissa.removesuffix('.0')}e{'+' if power > 0 else '-'}{abs(power)}"
+    """`String(number)` for finite numbers: the shortest digits that mean it, an exponent from 1e21 on and below 1e-6."""
+    if isinstance(number, int) and abs(number) < 2**53:
+        return str(number)
+    mantissa, _, exponent = f"{Decimal(repr(float(number))):e}".partition("e")
+    digits = mantissa.replace(".", "").replace("-", "").rstrip("0")
+    if not digits:
+        return "0"
+    sign, before = ("-" if number < 0 else ""), int(exponent) + 1  # digits before the point
+    if len(digits) <= before <= 21:
+        return sign + digits.ljust(before, "0")
+    if 0 < before <= 21:
+        return f"{sign}{digits[:before]}.{digits[before:]}"
+    if -6 < before <= 0:
+        return f"{sign}0.{'0' * -before}{digits}"
+    rest = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{sign}{digits[0]}{rest}e{before - 1:+d}"
 
 
 def thousands(number: int) -> str:
