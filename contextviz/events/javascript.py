@@ -128,7 +128,7 @@ def keys(record: dict[str, Any]) -> list[str]:
 
 
 def number_text(number: float) -> str:
-    """`String(number)` for finite numbers: the shortest digits that mean it, an exponent from 1e21 on and below 1e-6."""
+    """`String(number)` for finite numbers: its shortest digits, with an exponent from 1e21 on and below 1e-6."""
     if isinstance(number, int) and abs(number) < 2**53:
         return str(number)
     mantissa, _, exponent = f"{Decimal(repr(float(number))):e}".partition("e")
