@@ -277,6 +277,7 @@ AUTH_PASSWORD_VALIDATORS = [
 SUMMARISER_URL = env_str("SUMMARISER_URL")
 SUMMARISER_MODEL = env_str("SUMMARISER_MODEL")
 SUMMARISER_KEY = env_secret("SUMMARISER_KEY")
+SUMMARISER_TIMEOUT_SECONDS = env_int("SUMMARISER_TIMEOUT_SECONDS", 20, minimum=1)  # for one answer
 ADMIN_PASSWORD = env_secret("ADMIN_PASSWORD")  # of the account `admin`, made at the start where no admin has one
 LOGIN_URL = "/sign-in/"
 LOGIN_REDIRECT_URL = "/"

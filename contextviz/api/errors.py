@@ -13,6 +13,7 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from contextviz.api.shapes import Error, ErrorBody, FieldError
+from contextviz.api.validation import MOST_SENTENCE, wrong_fields
 from contextviz.store.values import NotAllowed, NotFound
 
 logger = logging.getLogger("contextviz.api")
@@ -40,7 +41,6 @@ SENTENCES = {
     500: "Something failed on the server; its log has the reason.",
 }
 MOST_FIELDS = 20
-MOST_SENTENCE = 300
 
 
 class Refused(Exception):
@@ -117,15 +117,9 @@ def _failed(request: HttpRequest, error: Exception) -> HttpResponse:
 
 
 def _validation(request: HttpRequest, error: ValidationError) -> HttpResponse:
-    fields = [_field(one.get("loc", ()), str(one.get("msg", ""))) for one in error.errors]
+    fields = wrong_fields(error.errors)
     name, reason = fields[0] if fields else ("request", "it cannot be read")
     return error_response(422, f"{name}: {reason}"[:MOST_SENTENCE], fields)
-
-
-def _field(loc: Sequence[object], reason: str) -> tuple[str, str]:
-    # The first part says where (query, path, body), the last ones name it.
-    names = [str(part) for part in loc[1:]] or [str(part) for part in loc] or ["request"]
-    return ".".join(names)[:100], reason[:MOST_SENTENCE]
 
 
 class ApiMiddleware:

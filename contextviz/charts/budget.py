@@ -139,7 +139,7 @@ def treemap(groups: Sequence[Group], view: View, measure: Measure, residual: int
     marker = {
         "colors": [node["colour"] for node in nodes],
         "line": {"width": 0},
-        "pad": {"t": 18, "l": 0, "r": 0, "b": 0},
+        "pad": {"t": 24, "l": 0, "r": 0, "b": 0},
         "pattern": {"shape": [node["shape"] for node in nodes], "fgcolor": palette.SURFACE, "size": 5, "solidity": 0.4},
     }
     trace: dict[str, Any] = {

@@ -10,15 +10,18 @@ from contextviz.charts.figure import Figure, array, axis, label, layout, nice_st
 from contextviz.charts.topics import plain
 
 MARGIN = (14, 20, 36, 48)
-# About what a letter and a line take of the plot, and a pixel of its height.
-_CHARACTER, _LINE, _PIXEL = 0.0145, 0.08, 1 / 180
-_MARGIN = 0.06  # what the margin beside the plot takes of a name
+_RANGE = (-0.06, 1.08)  # of the shares: room for the signs at 0 and 1
+_LEFT = 0.03  # what stands left of size 0, so that a sign there is whole
+# The plot as narrow as on a phone (322 by 200 pixels), in shares of it: a letter, a line, a pixel of its height, from a
+# sign to its name, and half a sign across and up.
+_CHARACTER, _LINE, _PIXEL, _GAP, _SIGN, _SIGN_HIGH = 6.2 / 322, 15 * 1.14 / 200, 1.14 / 200, 8 / 322, 6 / 322, 0.032
 SYMBOLS = ("circle", "square", "triangle-up", "diamond")
 
 
 class ParetoPoint(Protocol):
     """One run. `mean_window` in tokens, the others are shares from 0 to 1; None is unknown. `low` and `high` are the
-    ends of the interval of `recall`, `reach` is with what a handle in the window gives back."""
+    ends of the interval of `recall`, `reach` is with what a handle in the window gives back, `count` how many needs
+    both rest on."""
 
     @property
     def name(self) -> str: ...
@@ -32,6 +35,8 @@ class ParetoPoint(Protocol):
     def high(self) -> float | None: ...
     @property
     def reach(self) -> float | None: ...
+    @property
+    def count(self) -> int | None: ...
 
 
 class ParetoBound(Protocol):
@@ -60,24 +65,25 @@ def pareto(points: Sequence[ParetoPoint], bounds: Sequence[ParetoBound] = ()) ->
     signs = [(one.mean_window or 0, one.recall or 0) for one in [*(point for _, point in shown), *controls]]
     signs += [place for _, point in shown for place in _along(point)]
     labels = _Labels(most, signs)
-    notes = [_name(labels, point) for _, point in shown] + [_control_name(labels, bound) for bound in controls]
+    named = [_name(labels, point) for _, point in shown] + [_control_name(labels, bound) for bound in controls]
     return {
         "data": data,
         "layout": layout(
             sentence,
             MARGIN,
             xaxis=axis(
-                range=[0, most],
+                range=[-_LEFT * most, most],
                 tickvals=[step * count for count in range(int(most / step) + 1)],
                 ticktext=[words.thousands(step * count) for count in range(int(most / step) + 1)],
                 title={"text": "mean window, tok", "font": {"size": 11, "color": palette.INK_3}, "standoff": 4},
             ),
             yaxis=value_axis(
-                range=[-0.04, 1.08],
+                range=list(_RANGE),
                 tickvals=[0, 0.25, 0.5, 0.75, 1],
                 ticktext=[words.percent(share, 0) for share in (0, 0.25, 0.5, 0.75, 1)],
             ),
-            annotations=notes,
+            # A name without room is in its sign's hover label and in the table.
+            annotations=[note for note in named if note is not None],
             hovermode="closest",
         ),
     }
@@ -86,7 +92,7 @@ def pareto(points: Sequence[ParetoPoint], bounds: Sequence[ParetoBound] = ()) ->
 def summary(points: Sequence[ParetoPoint]) -> str:
     """One sentence: each run's mean window and far recall, and which are not drawn."""
     parts = [
-        f"{one.name} {words.percent(one.recall)} at {words.compact(one.mean_window)} tokens"
+        f"{one.name} {words.percent(one.recall)}{_of_needs(one)} at {words.compact(one.mean_window)} tokens"
         for one in points
         if _is_placed(one)
     ]
@@ -95,6 +101,10 @@ def summary(points: Sequence[ParetoPoint]) -> str:
     if missing:
         text += f" Not known for {', '.join(missing)}."
     return text.strip() or "No run is chosen."
+
+
+def _of_needs(point: ParetoPoint) -> str:
+    return "" if point.count is None else f" of {words.counted(point.count, 'need')}"
 
 
 def _is_placed(one: ParetoPoint | ParetoBound) -> bool:
@@ -110,7 +120,7 @@ def _run(point: ParetoPoint, place: int) -> list[dict[str, Any]]:
         "type": "data", "symmetric": False, "array": array([above]), "arrayminus": array([below]),
         "color": palette.INK, "thickness": 1, "width": 4,
     }  # fmt: skip
-    said = f"{plain(point.name)}: {words.percent(y)} at {words.compact(x)} tok"
+    said = f"{plain(point.name)}: {words.percent(y)}{_of_needs(point)} at {words.compact(x)} tok"
     if point.low is not None and point.high is not None:
         said += f", between {words.percent(point.low)} and {words.percent(point.high)}"
     base: dict[str, Any] = {
@@ -139,38 +149,45 @@ def _run(point: ParetoPoint, place: int) -> list[dict[str, Any]]:
     return found
 
 
-# Sides and shifts in pixels, the nearest first.
-_PLACES = tuple(
-    (side, shift) for shift in (0, -14, 14, -30, 30, -46, 46, -62, 62, -78, 78) for side in ("left", "right")
-)
+# Up and down from a sign in pixels, the nearest first.
+_SHIFTS = (0, *(sign * step for step in range(8, 185, 8) for sign in (-1, 1)))
+Box = tuple[float, float, float, float]  # left, right, low and high in shares of the plot
 
 
 class _Labels:
-    """Places names beside their signs so that they cover neither each other nor another sign."""
+    """Places names beside their signs, inside the plot, so that they cover neither each other nor another sign."""
 
     def __init__(self, most: float, taken: Sequence[tuple[float, float]]) -> None:
         self._most = most
-        # Left, right, low and high of what is taken, in shares of the plot.
-        self._taken = [(x / most - 0.015, x / most + 0.015, y - 0.03, y + 0.03) for x, y in taken]
+        self._signs = [(self._across(x), y) for x, y in taken]
+        self._taken: list[Box] = []
 
-    def beside(self, text: str, longest: int, x: float, y: float, **options: Any) -> dict[str, Any]:
-        """A label of `longest` characters in a line at the sign at (x, y)."""
+    def _across(self, x: float) -> float:
+        """Where a size stands, as a share of the plot's width."""
+        return (x / self._most + _LEFT) / (1 + _LEFT)
+
+    def beside(self, text: str, longest: int, x: float, y: float, **options: Any) -> dict[str, Any] | None:
+        """A label of `longest` characters in a line at the sign at (x, y); None where no place is left for it."""
         lines = 1 + text.count("<br>")
-        wide, high = longest * _CHARACTER + 0.02, lines * _LINE
-        best: tuple[float, tuple[float, float, float, float], str, int] | None = None
-        for side, shift in _PLACES:
-            left = x / self._most if side == "left" else x / self._most - wide
-            middle = min(max(y + shift * _PIXEL, high / 2 - 0.04), 1.06 - high / 2)
-            box = (left, left + wide, middle - high / 2, middle + high / 2)
-            outside = max(0.0, -box[0]) + max(0.0, box[1] - 1.0 - _MARGIN)
-            cost = 4 * outside + sum(_overlap(box, other) for other in self._taken)
-            if best is None or cost < best[0] - 1e-9:
-                best = (cost, box, side, round((middle - y) / _PIXEL))
-        if best is None:
-            return {}
-        self._taken.append(best[1])
-        away = {"xanchor": "left", "xshift": 8} if best[2] == "left" else {"xanchor": "right", "xshift": -8}
-        return label(text, x=x, y=y, yanchor="middle", yshift=best[3], align=best[2], **away, **options)
+        wide, high = longest * _CHARACTER, lines * _LINE
+        at = self._across(x)
+        for shift in _SHIFTS:
+            middle = min(max(y + shift * _PIXEL, _RANGE[0] + high / 2), _RANGE[1] - high / 2)
+            for side, left in (("left", at + _GAP), ("right", at - _GAP - wide)):
+                # On a wider screen the same label begins nearer to its sign.
+                box = (min(left, at), max(left + wide, at), middle - high / 2, middle + high / 2)
+                if left < 0 or left + wide > 1 or any(_overlaps(box, other) for other in self._others(at)):
+                    continue
+                self._taken.append(box)
+                away = {"xanchor": "left", "xshift": 8} if side == "left" else {"xanchor": "right", "xshift": -8}
+                shifted = round((middle - y) / _PIXEL)
+                return label(text, x=x, y=y, yanchor="middle", yshift=shifted, align=side, **away, **options)
+        return None
+
+    def _others(self, at: float) -> list[Box]:
+        """What a label at `at` has to keep clear of: other names, and signs but those right above and below its own."""
+        signs = [(x - _SIGN, x + _SIGN, y - _SIGN_HIGH, y + _SIGN_HIGH) for x, y in self._signs if abs(x - at) > 1e-9]
+        return [*self._taken, *signs]
 
 
 def _along(point: ParetoPoint) -> list[tuple[float, float]]:
@@ -181,13 +198,11 @@ def _along(point: ParetoPoint) -> list[tuple[float, float]]:
     return [(point.mean_window or 0, low + (high - low) * step / steps) for step in range(steps + 1)] if known else []
 
 
-def _overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> float:
-    wide = min(one[1], other[1]) - max(one[0], other[0])
-    high = min(one[3], other[3]) - max(one[2], other[2])
-    return wide * high * 100 if wide > 0 and high > 0 else 0.0
+def _overlaps(one: Box, other: Box) -> bool:
+    return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
 
 
-def _name(labels: _Labels, point: ParetoPoint) -> dict[str, Any]:
+def _name(labels: _Labels, point: ParetoPoint) -> dict[str, Any] | None:
     value = words.percent(point.recall)
     if point.low is not None and point.high is not None:
         value += f" ± {(point.high - point.low) / 2 * 100:.1f}"
@@ -213,6 +228,6 @@ def _controls(bounds: Sequence[ParetoBound]) -> dict[str, Any]:
     }
 
 
-def _control_name(labels: _Labels, bound: ParetoBound) -> dict[str, Any]:
+def _control_name(labels: _Labels, bound: ParetoBound) -> dict[str, Any] | None:
     text = plain(bound.name, 22)
     return labels.beside(text, min(len(bound.name), 22), bound.mean_window or 0, bound.recall or 0, name="control")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 UNKNOWN = "—"
 MINUS = "−"  # the minus sign lines up with digits, the hyphen does not
 THIN = "\u00a0"  # a number and its unit stay on one line
@@ -98,6 +100,11 @@ def findings(problems: int, notes: int) -> str:
     """What reading a file found, problems and mere notes apart: 2 problems and 1 note in reading; "" for nothing."""
     parts = [counted(number, name) for number, name in ((problems, "problem"), (notes, "note")) if number]
     return " and ".join(parts) + (" in reading" if parts else "")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: "a, b and c"."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:

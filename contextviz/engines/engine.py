@@ -68,13 +68,18 @@ class CompactRequest:
     is_forced: bool = False
 
 
+def _unheard(sentence: str) -> None:
+    """What `Host.noted` is where nobody keeps notes."""
+
+
 @dataclass(slots=True)
 class Host:
     """What an engine may use. `window` and `reserve` are in tokens (0: not known), `system_tokens` what the request
     holds beside the messages. `count` is the run's estimator; `now` the time of the newest message in milliseconds.
 
     `told` takes events of section 8.2, `node` summaries as they are made, `replaced` the id of one that left the
-    window, `compacted` boundaries, and `keep` an original that a handle stands for (handle, message, whole text).
+    window, `compacted` boundaries, `keep` an original that a handle stands for (handle, message, whole text), and
+    `noted` a sentence about the whole run, once however often it is said.
     """
 
     window: int
@@ -92,6 +97,7 @@ class Host:
     material: Material
     session_id: str = ""
     agent: str = ""
+    noted: Callable[[str], None] = _unheard
 
     @property
     def budget(self) -> int:

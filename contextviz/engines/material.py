@@ -13,6 +13,10 @@ from contextviz.events.message import Kind, Role
 from contextviz.events.snapshot import SnapshotLog
 from contextviz.events.text import TextRef
 
+NOTHING_TO_REPLAY = (
+    "This session cannot be replayed: there is no model call in it and no user message, so there is nothing to replay."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:

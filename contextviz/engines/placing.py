@@ -43,6 +43,19 @@ class _Measured:
     tail: list[int]
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A window beside the one before it. They share the first `keep` items, in `shared` leading items the same bytes
+    (`tokens` of them); `digest` is the window's hash."""
+
+    before: list[int]
+    window: list[int]
+    keep: int
+    shared: int
+    tokens: int
+    digest: str
+
+
 class Places:
     """The items of a run, and its last window. `total` is the tokens of the window measured last."""
 
@@ -70,6 +83,7 @@ class Places:
         self._pairs: dict[int, tuple[str, int]] = {}  # by position: the tool call's id; 0 for the call, 1 for a result
         self._held_pairs: dict[str, list[int]] = {}  # by that id: calls and results in the window
         self.total = 0
+        self.left: list[int] = []  # seqs of the messages that the window taken last has no more, and the one before had
         self.alone: set[str] = set()  # ids of calls of which the window taken last holds results alone
 
     def count(self, text: str) -> int:
@@ -107,9 +121,8 @@ class Places:
     def _items_before(self, part: int) -> int:
         return int(self._ends[part - 1]) if part else 0
 
-    def taken(self, assembly: Assembly) -> tuple[list[int], list[int], int, int, str]:
-        """A call is made with the window: the one before it, it, how many leading items and tokens they share, its
-        hash."""
+    def taken(self, assembly: Assembly) -> Taken:
+        """A call is made with the window."""
         self.measured(assembly)
         made = self._measured
         assert made is not None
@@ -118,16 +131,34 @@ class Places:
         after = [*body[:kept], *made.inserted, *body[first:last], *made.tail]
         window = [*system, *after] if system else after
         if system == self._system:
-            # Equal items made anew are the same bytes: the prefix is of items, not of objects.
             keep = len(system) + kept + (0 if kept == len(body) else common_prefix(body[kept:], after[kept:]))
         else:
             keep = common_prefix(before, window)
-        kept_tokens = self._tokens(before[: min(keep, len(self._system))])
-        kept_tokens += int(self._body_sizes[: max(0, keep - len(self._system))].sum())
+        # The same words with another reason are the same bytes to a provider.
+        shared = keep if keep == len(before) else keep + self._same_bytes(before[keep:], window[keep:])
+        kept_tokens = self._tokens(before[: min(shared, len(self._system))])
+        kept_tokens += int(self._body_sizes[: max(0, shared - len(self._system))].sum())
+        self.left = self._gone(made)
         self._follow(made, after)
         self._system, self._window, self._measured = system, window, None
         head = b"".join(map(self._digests.__getitem__, system))
-        return before, window, keep, kept_tokens, hashlib.sha256(head + self._hasher.digest()).hexdigest()
+        digest = hashlib.sha256(head + self._hasher.digest()).hexdigest()
+        return Taken(before, window, keep, shared, kept_tokens, digest)
+
+    def _same_bytes(self, first: list[int], second: list[int]) -> int:
+        """How many leading items of two lists are the same role, kind and text."""
+        length = min(len(first), len(second))
+        digests = self._digests.__getitem__
+        for at in range(length):
+            if first[at] != second[at] and digests(first[at]) != digests(second[at]):
+                return at
+        return length
+
+    def _gone(self, made: _Measured) -> list[int]:
+        parts, follows = made.assembly.parts, made.place + made.end - made.start
+        here = {part.message.seq for part in (*parts[made.same : made.place], *parts[follows:]) if part.message}
+        gone = (*self._parts[made.same : made.start], *self._parts[made.end :])
+        return [part.message.seq for part in gone if part.message is not None and part.message.seq not in here]
 
     def _follow(self, made: _Measured, after: list[int]) -> None:
         """Bring all that is known of the window to the one that was taken."""

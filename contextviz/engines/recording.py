@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from contextviz.engines.material import Material, ReplayMessage
 from contextviz.engines.placing import Places
-from contextviz.engines.summaries import Summariser, SummaryRequest
+from contextviz.engines.summaries import Summariser, SummariserFailed, SummaryRequest
 from contextviz.engines.window import Assembly, CompactionMade, NodeMade
 from contextviz.events.compaction import Compaction, SummaryNode
 from contextviz.events.engine_event import EngineEvent, EventType, Quality
@@ -18,6 +19,7 @@ from contextviz.events.text import HANDLE_LENGTH, TextPool
 
 MOST_EVENTS = 100_000
 _MOST_NAMED, _MOST_NAME = 20, 80
+_MOST_REASONS = 3
 
 
 class Recorder:
@@ -34,8 +36,8 @@ class Recorder:
         self._handles: set[str] = set()
         self._nodes: dict[str, SummaryNode] = {}
         self._active: set[str] = set()
-        self._called: set[str] = set()  # ids of the tool calls that came
         self._told_alone: set[str] = set()
+        self._dropped: set[int] = set()  # seqs that boundaries have told of
         self.last_tokens: int | None = None
 
     @property
@@ -57,7 +59,6 @@ class Recorder:
         self._messages += 1
         if message.at is not None:
             self._now = message.at
-        self._called.update(message.calls)
         tokens = sum(self._places.size_of(piece.text, piece.ref) for piece in message.pieces)
         self._run.messages.append(RunMessage(message.seq, message.source_index, message.role, message.turn, tokens))
 
@@ -67,27 +68,39 @@ class Recorder:
 
     def call(self, assembly: Assembly, messages: int, model_call: int | None, budget: int) -> None:
         """A call is made with this window, the one that was measured last."""
-        before, window, keep, kept_tokens, digest = self._places.taken(assembly)
+        taken = self._places.taken(assembly)
         total = self._places.total
         broken = None
-        if keep < len(before):
-            left = window[keep] if keep < len(window) else None
+        if taken.shared < len(taken.before):
+            left = taken.window[taken.shared] if taken.shared < len(taken.window) else None
             broken = "nothing follows any more" if left is None else self._run.log.table.items[left].reason
-        self._run.log.add(before, window, keep)
+        self._run.log.add(taken.before, taken.window, taken.keep)
         self._tell_alone()
+        self._tell_left(total)
         self.last_tokens = total
         self._run.calls.append(
             RunCall(
-                index=self.calls, messages=messages, model_call=model_call, items=len(window), tokens=total,
-                engine_tokens=assembly.estimated_tokens, kept_items=keep, kept_tokens=kept_tokens, hash=digest,
-                is_over=assembly.is_over or bool(budget and total > budget), mode=assembly.mode, broken_by=broken,
+                index=self.calls, messages=messages, model_call=model_call, items=len(taken.window), tokens=total,
+                engine_tokens=assembly.estimated_tokens, kept_items=taken.shared, kept_tokens=taken.tokens,
+                hash=taken.digest, is_over=assembly.is_over or bool(budget and total > budget), mode=assembly.mode,
+                broken_by=broken,
             )
         )  # fmt: skip
+
+    def _tell_left(self, total: int) -> None:
+        """A boundary for messages that are in the window no more although no compaction of the engine's own took them:
+        an assembly that gives only what fits moves the window too (metrics.md)."""
+        left = sorted(set(self._places.left) - self._dropped)
+        if left:
+            made = CompactionMade(
+                "trim", "assembly", self.last_tokens, total, tuple(left), reason="not among what was assembled any more"
+            )
+            self._boundary(made, self._run.measured.estimator)
 
     def _tell_alone(self) -> None:
         """Say of results that are in a window without their calls, once for each: a provider refuses such a window, and
         some engines make it by their rule. What an engine says of it itself is not said again."""
-        alone = sorted((self._places.alone & self._called) - self._told_alone)
+        alone = sorted(self._places.alone - self._told_alone)
         if not alone:
             return
         self._told_alone.update(alone)
@@ -100,23 +113,16 @@ class Recorder:
     # ---- what the engine tells ----
 
     def summarised(self, summarise: Summariser) -> Callable[[SummaryRequest], str]:
-        """The summariser, with its calls counted and the position in the session filled in."""
+        """The summariser, with its calls and failures counted and the position in the session filled in."""
 
         def counted(request: SummaryRequest) -> str:
             self._run.summariser_calls += 1
-            return summarise(
-                SummaryRequest(
-                    request.text,
-                    request.is_aggressive,
-                    request.is_condensed,
-                    request.depth,
-                    request.previous,
-                    request.target_tokens,
-                    request.messages or self._messages,
-                    request.covers,
-                    request.instructions,
-                )
-            )
+            try:
+                return summarise(replace(request, messages=request.messages or self._messages))
+            except SummariserFailed as failure:
+                failed = self._run.failed_summaries
+                failed[str(failure)] = failed.get(str(failure), 0) + 1
+                raise
 
         return counted
 
@@ -166,6 +172,10 @@ class Recorder:
 
     def compacted(self, made: CompactionMade) -> None:
         """A boundary."""
+        self._boundary(made, self._estimator)
+
+    def _boundary(self, made: CompactionMade, estimator: str) -> None:
+        self._dropped.update(made.dropped)
         run = self._run
         number = len(run.boundaries) + 1
         call = self.calls
@@ -181,7 +191,7 @@ class Recorder:
                 made.dropped,
                 made.nodes,
                 self._messages,
-                self._estimator,
+                estimator,
                 made.summariser_calls,
                 dict(made.data),
             )
@@ -200,6 +210,11 @@ class Recorder:
         self._handles.add(handle)
         self._run.originals.append(RunOriginal(handle, self._pool.put(text), message.seq if message else None))
 
+    def noted(self, sentence: str) -> None:
+        """A sentence about the whole run, kept once."""
+        if sentence not in self._run.notes:
+            self._run.notes.append(sentence)
+
     def finish(self) -> None:
         """The replay is over: say which summaries are still in the window, and free what found items again."""
         for node in self._run.nodes:
@@ -212,7 +227,19 @@ class Recorder:
             self._run.notes.append(
                 f"{self._run.left_out_events:,} events beyond {MOST_EVENTS:,} are counted and not kept."
             )
+        if failures := failures_of(self._run):
+            self._run.notes.append(failures)
         self._run.log.table.settle()
+
+
+def failures_of(run: Run) -> str:
+    """How many summaries could not be made and why, the most frequent reason first; "" where none failed."""
+    failed = sum(run.failed_summaries.values())
+    if not failed:
+        return ""
+    reasons = sorted(run.failed_summaries, key=lambda sentence: -run.failed_summaries[sentence])
+    noun = "summary" if run.summariser_calls == 1 else "summaries"
+    return f"{failed:,} of {run.summariser_calls:,} {noun} could not be made: {' '.join(reasons[:_MOST_REASONS])}"
 
 
 def handle_of(text: str) -> str:

@@ -23,6 +23,7 @@ from contextviz.events.text import TextPool
 from contextviz.tokens.estimate import ESTIMATOR
 from contextviz.tokens.estimators import ESTIMATORS
 
+MOST_TOKENS = 100_000_000  # that a window, a reserve or a system prompt may be asked for with
 Progress = Callable[[int, int], None]
 EngineClass = type[Engine]
 
@@ -84,7 +85,8 @@ def _measured(material: Material, request: RunRequest) -> tuple[RunSettings, lis
         )
         window = 0
     system, basis["system_tokens"] = _chosen(request.system_tokens, material.system_tokens, material.system_basis)
-    reserve, basis["reserve"] = _chosen(request.reserve, None, "unknown")
+    # A reserve that nobody set is 0 by definition, and so is known.
+    reserve, basis["reserve"] = _chosen(request.reserve, 0, "default")
     if window and system + reserve >= window:
         notes.append(
             f"System prompt and reserve ({system + reserve:,} tokens) leave nothing of the window of {window:,}:"
@@ -108,7 +110,7 @@ def _host(
         count=recorder.count, summarise=RuleSummariser(summarise.id, recorder.summarised(summarise)), scorer=scorer,
         now=recorder.now, told=recorder.told, node=recorder.node, replaced=recorder.replaced,
         compacted=recorder.compacted, keep=recorder.keep, material=material,
-        session_id=material.session_id, agent=material.agent,
+        session_id=material.session_id, agent=material.agent, noted=recorder.noted,
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,6 +14,22 @@ from contextviz.events.javascript import to_number
 Value = int | float | bool | str
 SettingKind = Literal["int", "float", "bool", "choice", "text"]
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
+
+
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+_GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?")
+_MOST_DIGITS = 60
+
+
+def decimal_of(text: str, *, is_grouped: bool = False) -> float | None:
+    """A number as people type it: ASCII digits with a sign, a point or an exponent, and commas between thousands where
+    `is_grouped`; None for anything else, and for what is too large to be finite."""
+    if len(text) > _MOST_DIGITS:
+        return None
+    if is_grouped and _GROUPED.fullmatch(text):
+        text = text.replace(",", "")
+    number = float(text) if _DECIMAL.fullmatch(text) else math.inf
+    return number if math.isfinite(number) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +89,9 @@ def _taken(setting: Setting, raw: Any) -> tuple[Value, str | None]:
             f"{setting.key} is one of {', '.join(setting.choices)}; {str(raw)[:40]!r} is none of them, so it is"
             f" {setting.default}."
         )
+    if isinstance(raw, str) and not raw.strip():
+        # JavaScript takes it as 0, but nobody who leaves a value out means that.
+        return setting.default, f"No value was given for {setting.key}: it is left to the engine, {setting.default}."
     number = to_number(raw)
     if not math.isfinite(number):
         return setting.default, f"{setting.key} is a number; {str(raw)[:40]!r} is none, so it is {setting.default}."

@@ -190,7 +190,7 @@ class SnapshotLog:
         return [number for part in reversed(parts) for number in part]
 
 
-def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
+def common_prefix(first: Sequence[object], second: Sequence[object]) -> int:
     """How many leading elements two sequences share."""
     length = min(len(first), len(second))
     for start in range(0, length, COMPARED_AT_ONCE):

@@ -13,24 +13,34 @@ from contextviz.analysis.replay import (
     CallOutput,
     HistoryMessage,
     Needs,
+    SummaryCalls,
     answer_to,
     foreknown,
     history_of,
     needs_of,
 )
 from contextviz.engines.material import Material
+from contextviz.events.run import Run
 from contextviz.events.session import Transcript
 from contextviz.events.text import TextRef
 from contextviz.tokens.estimators import ESTIMATORS
 
+RECORDED = "recorded"  # the id of the engine that gives the session's own windows
+
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """The session's own messages as analysis reads them, what each call needed of them, and the recorded answers."""
+    """The session's own messages as analysis reads them, what each call needed of them, the recorded answers, and how
+    often the session asked a summariser (for a run of what was recorded)."""
 
     history: list[HistoryMessage]
     needs: Needs
     outputs: list[CallOutput]
+    summaries: SummaryCalls
+
+    def summaries_of(self, run: Run) -> SummaryCalls | None:
+        """The recorded summariser calls where `run` is what was recorded, None for a replay by an engine's own rule."""
+        return self.summaries if run.engine == RECORDED else None
 
 
 def yardstick(transcript: Transcript, material: Material, *, estimator: str, counted_by: str) -> Yardstick:
@@ -41,7 +51,22 @@ def yardstick(transcript: Transcript, material: Material, *, estimator: str, cou
     history = history_of(material.messages, _counter(estimator, counted_by))
     points = [point.messages for point in material.points]
     needs = needs_of(history, points, root=transcript.session.cwd)
-    return Yardstick(history, needs, _outputs(transcript, material, history, points))
+    return Yardstick(history, needs, _outputs(transcript, material, history, points), _summaries(transcript))
+
+
+def summary_calls(calls: int, summaries: int) -> SummaryCalls:
+    """What a session says of its summariser: its recorded `calls`; unknown where it holds `summaries` and none of the
+    calls that made them."""
+    if calls or not summaries:
+        return SummaryCalls(calls, "The session's own calls for a summary.")
+    return SummaryCalls(None, "The session holds summaries, and its format does not write the calls that made them.")
+
+
+def _summaries(transcript: Transcript) -> SummaryCalls:
+    """Of the main chain, as a replay is."""
+    own = [one for one in transcript.calls if one.agent is None and one.on_active_path and one.purpose == "summary"]
+    made = [one for one in transcript.compactions if one.agent is None and one.on_active_path and one.kind == "summary"]
+    return summary_calls(len(own), len(made))
 
 
 def with_foreknowledge(material: Material, known: Yardstick) -> Material:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -28,7 +29,7 @@ def test_equal_windows_have_no_difference() -> None:
     found = align([window, list(window), list(window)])
 
     assert found.differences == 0
-    assert found.counts == tuple({"kept": 5, "changed": 0, "only": 0, "missing": 0} for _ in range(3))
+    assert found.counts == tuple({"kept": 5, "changed": 0, "only": 0, "missing": 0, "beside": 0} for _ in range(3))
 
 
 def test_a_tail_a_summary_and_a_cut_item_are_told_apart() -> None:
@@ -83,6 +84,20 @@ def test_items_in_another_order_are_each_listed_once() -> None:
 
     assert len(found.rows) == 2
     assert found.differences == 0
+
+
+def test_what_every_request_holds_beside_the_list_is_neither_missing_nor_a_difference() -> None:
+    prompt = replace(item(None, "you are an agent"), role="system", kind="system")
+    said, own = item(0, "a"), item(None, "note", state="injected")
+
+    found = align([[prompt, said, own], [said]], [False, True])
+
+    assert [tuple(cell.mark for cell in row.cells) for row in found.rows] == [
+        ("kept", "beside"), ("kept", "kept"), ("only", "missing"),
+    ]  # fmt: skip
+    assert found.differences == 1
+    assert found.counts[1] == {"kept": 1, "changed": 0, "only": 0, "missing": 1, "beside": 1}
+    assert align([[prompt], [said]]).differences == 2  # where nothing says that it is held, it is missing
 
 
 @pytest.mark.parametrize("count", [0, 5])

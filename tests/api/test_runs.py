@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import transaction
 from django.test import Client
 
+from contextviz.api.schemas.runs import ReplayWanted
 from contextviz.engines import registry
 from contextviz.engines.engine import AssembleRequest, EngineSpec, Host, ReplayEngine
 from contextviz.engines.material import ReplayMessage
-from contextviz.engines.settings import Setting, Value
+from contextviz.engines.settings import Setting, Value, resolve
 from contextviz.engines.summaries import SummaryRequest
 from contextviz.engines.window import Assembly, CompactionMade, NodeMade, Part, made
 from contextviz.services import replay
@@ -170,13 +173,20 @@ def test_boundaries_summaries_and_originals(reader: Client, run_id: str) -> None
     [
         ('{"engine": "fodler"}', 422, "Did you mean folder?"),
         ('{"engine": "folder", "summariser": "x"}', 422, "There is no summariser 'x'"),
+        ('{"engine": "openbrain", "scorer": "bm52"}', 422, "Did you mean bm25?"),
         ('{"engine": "folder", "estimator": "x"}', 422, "There is no estimator 'x'"),
         ('{"engine": "folder", "settings": {"every": NaN}}', 422, "every"),
-        ('{"engine": "folder", "settings": {"every": [1]}}', 422, "settings.every"),
-        ('{"engine": "folder", "window": -1}', 422, "window"),
+        ('{"engine": "folder", "settings": {"every": [1]}}', 422, "'settings.every: it must be a number, a word, or"),
+        ('{"engine": "folder", "window": -1}', 422, "window: it must be 0 or more"),
+        ('{"engine": "folder", "window": "x"}', 422, "'sentence': 'window: it must be a whole number'"),
+        ('{"engine": "folder", "window": "x"}', 422, "{'field': 'window', 'sentence': 'it must be a whole number'}"),
+        ('{"engine": "folder", "windw": 9}', 422, "'windw: there is no such key here'"),
+        ('{"engine": "folder", "settings": [1]}', 422, "'settings: it must be an object of values by name'"),
+        ("[]", 422, "'body: it must be an object'"),
+        ("9", 422, "'body: it must be an object'"),
         ('{"engine": "\\u0000"}', 422, "engine"),
         ('{"engine": "\\ud800"}', 422, "engine"),
-        ("{}", 422, "engine"),
+        ("{}", 422, "'engine: it must be given'"),
         ("{", 400, "cannot be read"),
     ],
 )
@@ -185,6 +195,17 @@ def test_what_cannot_be_replayed_is_said(operator: Client, session_id: int, body
 
     assert words in str(error)
     assert not RunRecord.objects.exists()
+
+
+def test_the_documents_example_is_of_settings_that_there_are(repository: Path) -> None:
+    page = (repository / "docs" / "api.md").read_text(encoding="utf-8")
+    [example] = re.findall(r'^    (\{"engine": .*\})$', page, re.MULTILINE)
+    wanted = ReplayWanted.model_validate_json(example)
+    spec = registry.named(wanted.engine).spec
+
+    assert wanted.settings
+    assert resolve(spec.settings, wanted.settings)[1] == []
+    assert wanted.summariser in replay.summariser_choices()
 
 
 def test_a_session_with_too_many_runs_is_a_conflict(
@@ -224,6 +245,8 @@ def test_engines_say_what_they_take(reader: Client) -> None:
     assert engines["keep-all"]["is_baseline"] is True
     assert engines["keep-tail"]["qualities"] == {"window": "exact"}
     assert [one["id"] for one in found["summarisers"]] == replay.summariser_choices()
+    assert [one["id"] for one in found["scorers"]] == [one.id for one in replay.scorer_specs()]
+    assert (engines["openbrain"]["uses_scorer"], engines["folder"]["uses_scorer"]) == (True, False)
 
 
 def test_a_secret_in_a_need_that_was_missed_is_masked(reader: Client, run_id: str) -> None:

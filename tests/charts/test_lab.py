@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import base64
+import html
+import itertools
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pytest
 
 from contextviz.charts import lab, lab_scores
 from contextviz.charts.figure import MAX_POINTS
@@ -33,6 +37,7 @@ class Point:
     low: float | None = 0.48
     high: float | None = 0.56
     reach: float | None = 0.78
+    count: int | None = 31
 
 
 def numbers(column: Any) -> list[float]:
@@ -137,3 +142,70 @@ def test_an_interval_of_nothing_is_no_whisker() -> None:
     run = lab_scores.pareto([Point(low=None, high=None, reach=None)])["data"][0]
 
     assert numbers(run["error_y"]["array"]) == [0]
+
+
+def pixels(figure: Any, width: float) -> tuple[list[tuple[float, ...]], list[tuple[float, ...]]]:
+    """Boxes of the names and of the signs in a plot `width` pixels wide and 200 high, from its lower left corner."""
+    (left, right), (low, high) = (figure["layout"][name]["range"] for name in ("xaxis", "yaxis"))
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return (x - left) / (right - left) * width, (y - low) / (high - low) * 200
+
+    names: list[tuple[float, ...]] = []
+    for note in figure["layout"]["annotations"]:
+        lines = [html.unescape(re.sub(r"<[^>]*>", "", line)) for line in note["text"].split("<br>")]
+        wide, tall = 6 * max(map(len, lines)), 14 * len(lines)
+        x, y = at(note["x"], note["y"])
+        start = x + note["xshift"] - (wide if note["xanchor"] == "right" else 0)
+        middle = y + note["yshift"]
+        names.append((start, start + wide, middle - tall / 2, middle + tall / 2))
+    signs: list[tuple[float, ...]] = []
+    for trace in figure["data"]:
+        if trace["mode"] == "markers":
+            for x, y in map(at, numbers(trace["x"]), numbers(trace["y"])):
+                signs.append((x - 5, x + 5, y - 5, y + 5))
+    return names, signs
+
+
+def meet(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
+
+
+def runs_at(*places: tuple[float, float]) -> list[Point]:
+    names = ("● Recorded", "■ Keep all", "▲ lossless-claw", "◆ a name of an engine that is far too long")
+    return [Point(name, size, recall, None, None, None) for name, (size, recall) in zip(names, places, strict=False)]
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        runs_at((13_300, 0.0), (14_200, 0.0), (17_000, 0.0), (21_100, 0.0)),
+        runs_at((13_300, 1.0), (14_200, 1.0), (17_000, 1.0), (21_100, 1.0)),
+        runs_at((20_000, 1.0), (20_000, 1.0), (20_000, 1.0), (20_000, 1.0)),
+        runs_at((0, 0.75), (0, 0.5), (100, 0.75), (40_000, 0.0)),
+        runs_at((9_000, 0.0), (9_100, 0.02), (9_200, 0.98), (9_300, 1.0)),
+        [Point(point.name, 50_000, 0.6) for point in runs_at(*[(1, 0.0)] * 4)],
+    ],
+    ids=["all-at-0", "all-at-1", "one-place", "left-edge", "top-and-bottom", "whiskers"],
+)
+@pytest.mark.parametrize("width", [322, 440, 640])
+def test_names_are_inside_the_plot_and_clear_of_each_other_and_of_signs(points: list[Point], width: int) -> None:
+    controls = [Point("Keep the tail", 19_000, 0.0), Point("Keep nothing", 8_000, 0.0), Point("Oracle", 9_000, 1.0)]
+    for others in ([], controls):
+        figure = lab_scores.pareto(points, others)
+
+        names, signs = pixels(figure, width)
+
+        assert [note["name"] for note in figure["layout"]["annotations"]].count("run") == len(points)
+        for box in names:
+            assert box[0] >= 0
+            assert box[1] <= width
+            assert box[2] >= 0
+            assert box[3] <= 200
+        assert not [pair for pair in itertools.combinations(names, 2) if meet(*pair)]
+        assert not [(name, sign) for name in names for sign in signs if meet(name, sign)]
+        for sign in signs:  # whole, at the edges too
+            assert sign[0] >= 0
+            assert sign[1] <= width
+            assert sign[2] >= 0
+            assert sign[3] <= 200

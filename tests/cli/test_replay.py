@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import jsonschema
 import pytest
 from django.core.management import call_command
 
+from contextviz.cli.replay import command, scoring
 from contextviz.engines.registry import engines
-from tests.cli.replaying import TURNS, replayed, write_session
+from tests.cli.replaying import TURNS, Printed, replayed, scored, write_session
 
 ROOT = Path(__file__).resolve().parents[2]
 TIGHT = ("--engine", "keep-tail", "--window", 2_500, "--system-tokens", 500)
@@ -128,8 +130,14 @@ def test_settings_are_for_one_engine_or_for_those_that_know_them(session: Path) 
     assert not any("keepTokens" in note for note in everything["notes"])
     named = json.loads(replayed(session, *TIGHT, "--set", "keep-tail@1:keepTokens=800", "--json")[1])["runs"][0]
     assert named["settings"] == {"keepTokens": 800}
-    unknown = json.loads(replayed(session, *TIGHT, "--set", "keepToken=1", "--json")[1])["runs"][0]
-    assert any("Did you mean keepTokens" in note for note in unknown["notes"])
+    blank = json.loads(replayed(session, *TIGHT, "--set", "keepTokens=", "--json")[1])["runs"][0]
+    assert blank["settings"] == {"keepTokens": 0}
+    assert any("No value was given for keepTokens" in note for note in blank["notes"])
+
+
+def test_a_run_names_the_scorer_it_was_made_with(session: Path) -> None:
+    out = replayed(session, "--engine", "openbrain", "--engine", "keep-all", "--scorer", "bm25", "--json")[1]
+    assert [run["scorer"] for run in json.loads(out)["runs"]] == ["bm25", None]
 
 
 @pytest.mark.parametrize(
@@ -139,8 +147,22 @@ def test_settings_are_for_one_engine_or_for_those_that_know_them(session: Path) 
         ((), "name an engine with --engine; there are keep-all@1"),
         (("--engine", "keep-all", "--set", "nonsense"), "is not KEY=VALUE"),
         (("--engine", "keep-all", "--set", "keep-tail:keepTokens=1"), "which --engine does not"),
+        (
+            ("--engine", "keep-tail", "--set", "keepToken=1"),
+            "no setting 'keepToken' of keep-tail@1. Did you mean keepTokens?",
+        ),
+        (
+            ("--engine", "keep-all", "--engine", "keep-tail", "--engine", "openvole", "--set", "KEEPRECENT=5"),
+            "Did you mean keepRecent",
+        ),
+        (
+            ("--engine", "keep-tail", "--engine", "keep-all", "--set", "keep-all:keepTokens=1"),
+            "of keep-all@1. It has none.",
+        ),
         (("--engine", "keep-all", "--estimator", "guess"), "there is no estimator 'guess'"),
         (("--engine", "keep-all", "--summariser", "nots"), "Did you mean notes"),
+        (("--engine", "keep-all", "--summariser", "endpoint"), "only replays on the server do"),
+        (("--engine", "keep-all", "--scorer", "bm52"), "Did you mean bm25"),
         (("--engine", "keep-all", "--session", "other"), "there is no session 'other'"),
     ],
 )
@@ -150,11 +172,38 @@ def test_a_wrong_argument_is_one_sentence(session: Path, arguments: tuple[str, .
     assert said in err and err.startswith("contextviz replay: ") and err.count("\n") == 1
 
 
-@pytest.mark.parametrize("tokens", ["-1", "99999999999999999999", "many", "1e3"])
-def test_tokens_are_a_number(session: Path, tokens: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", ["replay", "score"])
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--window", "60k"), "--window: '60k' is not a number of tokens"),
+        (("--window", "-5"), "--window: '-5' is not a number of tokens"),
+        (("--reserve", "99999999999999999999"), "is more than 100,000,000 tokens, which is the most"),
+        (("--window", "100000001"), "--window: '100000001' is more than 100,000,000 tokens"),
+        (("--window", "9" * 5_000), "is more than 100,000,000 tokens"),
+        (("--window", "1_0"), "'1_0' is not a number of tokens"),
+        (("--window", "١"), "is not a number of tokens"),
+        (("--system-tokens", "1e3"), "is not a number of tokens"),
+        (("--window",), "expected one argument"),
+        (("--windw", "5\x1b[2J\n"), "unrecognized arguments: --windw"),
+    ],
+)
+def test_an_argument_that_cannot_be_read_is_one_sentence(
+    session: Path, name: str, arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = {"replay": command.main, "score": scoring.main}[name]
     with pytest.raises(SystemExit) as ended:
-        replayed(session, "--engine", "keep-all", f"--window={tokens}")
-    assert ended.value.code == 2 and "is not a number of tokens" in capsys.readouterr().err
+        run([str(session), "--engine", "keep-all", *arguments])
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out) == (2, "")
+    assert err.startswith(f"contextviz {name}: ") and said in err and err.count("\n") == 1 and "\x1b" not in err
+
+
+def test_every_number_that_a_run_was_measured_with_says_where_it_is_from(session: Path) -> None:
+    made = json.loads(replayed(session, "--engine", "keep-all", "--window", 9_000, "--json")[1])["runs"][0]["measured"]
+    assert (made["reserve"], made["basis"]["reserve"], made["basis"]["window"]) == (0, "default", "set")
+    made = json.loads(replayed(session, "--engine", "keep-all", "--reserve", 0, "--json")[1])["runs"][0]["measured"]
+    assert (made["reserve"], made["basis"]["reserve"]) == (0, "set")
 
 
 def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
@@ -229,3 +278,25 @@ def test_manage_py_has_the_same_commands(session: Path, capsys: pytest.CaptureFi
     with pytest.raises(SystemExit) as ended:
         call_command("score", str(session), "--engine=keep-all", "--fail-over=peak_window=1")
     assert ended.value.code == 1
+
+
+def test_the_most_that_a_window_may_be_is_taken(session: Path) -> None:
+    out = replayed(session, "--engine", "keep-all", "--window", "00100000000", "--json")[1]
+    assert json.loads(out)["runs"][0]["measured"]["window"] == 100_000_000
+
+
+@pytest.mark.parametrize("command_of", [replayed, scored])
+def test_a_session_without_a_call_or_a_user_is_not_replayed(tmp_path: Path, command_of: Callable[..., Printed]) -> None:
+    text = [{"type": "text", "text": "alone"}]
+    result = {"role": "toolResult", "content": text, "toolCallId": "t", "toolName": "read"}
+    lines: list[dict[str, Any]] = [
+        {"type": "session", "version": 3, "id": "alone", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/srv/demo"},
+        {"type": "message", "id": "e1", "parentId": None, "timestamp": "2026-01-01T00:00:01.000Z", "message": result},
+    ]
+    path = tmp_path / "alone.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    more = ("--fail-under", "near_recall=0.5") if command_of is scored else ("--snapshots",)
+    status, out, err = command_of(path, "--engine", "keep-all", *more)
+    assert (status, out) == (2, "")
+    assert "there is no model call in it and no user message, so there is nothing to replay." in err
+    assert err.count("\n") == 1

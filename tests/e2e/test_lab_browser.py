@@ -82,6 +82,11 @@ def test_one_scrubber_moves_every_run_by_pointer_and_keys(
     page.keyboard.press("ArrowRight")
     at_call(page, 6)
     assert "call=6" in page.url
+    page.keyboard.press("Shift+ArrowRight")  # wherever the focus is
+    page.wait_for_function("() => Number(document.querySelector('#lab-at').dataset.call) > 7")
+    assert "runs=recorded" in page.url  # so that a later run does not change what the address shows
+    page.keyboard.press("Shift+ArrowLeft")
+    page.wait_for_function("() => Number(document.querySelector('#lab-at').dataset.call) < 7")
     page.focus("cv-lab .track")
     page.keyboard.press("End")
     at_call(page, row.call_count)

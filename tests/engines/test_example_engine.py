@@ -118,6 +118,17 @@ def test_the_example_holds_what_every_engine_has_to(example: Any) -> None:
     whatever_comes()
 
 
+def test_its_own_tests_run_where_they_are() -> None:
+    """As somebody has them beside pytest alone: no plugin that knows settings of the folders above."""
+    found = dict(os.environ, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=str(ROOT))
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--strict-config"],
+        cwd=EXAMPLE, capture_output=True, text=True, check=False, env=found,
+    )  # fmt: skip
+
+    assert (done.returncode, "2 passed" in done.stdout) == (0, True), done.stdout + done.stderr
+
+
 def test_the_tests_of_the_example_pass(example: Any) -> None:
     tests = import_module("test_first_and_last")
     named = [name for name in vars(tests) if name.startswith("test_")]

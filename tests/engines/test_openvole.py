@@ -245,7 +245,10 @@ def test_what_is_fixed_fills_the_window_is_told_once_as_a_call_that_is_not_made(
     (error,) = events(made, "engine.error")
 
     assert "more than the window of 3,000" in error["message"]
-    assert all(call.is_over and call.mode == "no call: no room for messages" for call in made.calls)
+    assert all("no call: no room for messages" in (call.mode or "") for call in made.calls)
+    said = "12 calls would have failed: system prompt, tools and reserve leave no room."
+    assert len(made.calls) == 12 and made.notes.count(said) == 1
+    assert not any("would have failed" in note for note in shown(session(CHAT), 0)[0].notes)
 
 
 def test_an_empty_session_and_a_message_without_pieces() -> None:

@@ -5,8 +5,10 @@ import random
 import pytest
 
 from contextviz.engines.baselines import KeepAll, KeepNothing, KeepTail
+from contextviz.engines.engine import AssembleRequest
 from contextviz.engines.material import CallPoint, Material
 from contextviz.engines.registry import NoSuchEngine, named
+from contextviz.engines.window import Assembly
 from contextviz.events.message import Role
 from contextviz.events.run import WindowLog, edit_between
 from contextviz.events.snapshot import ItemTable, common_prefix
@@ -100,3 +102,22 @@ def test_a_window_that_slides_is_a_small_difference() -> None:
 def test_an_engine_that_is_not_there_is_named_with_those_that_are() -> None:
     with pytest.raises(NoSuchEngine, match="Did you mean keep-all"):
         named("keep-al")
+
+
+class Newest(KeepAll):
+    """An engine that gives only the newest message, and says nothing of it."""
+
+    def assemble(self, request: AssembleRequest) -> Assembly:
+        return Assembly(super().assemble(request).parts[-1:])
+
+
+def test_what_an_assembly_leaves_out_is_a_boundary_although_the_engine_tells_none() -> None:
+    made = run(Newest, session(TALK))
+
+    assert [[item.message_index for item in made.log.window(call)] for call in range(3)] == [[0], [2], [4]]
+    assert [(one.dropped, one.compaction.kind, one.compaction.trigger) for one in made.boundaries] == [
+        ((0,), "trim", "assembly"), ((2,), "trim", "assembly"),
+    ]  # fmt: skip
+    assert [(one.compaction.before_call, one.compaction.after_call) for one in made.boundaries] == [(0, 1), (1, 2)]
+    assert [one.compaction.tokens_before for one in made.boundaries] == [call.tokens for call in made.calls[:2]]
+    assert {one.basis for one in made.boundaries} == {"o200k_base"}

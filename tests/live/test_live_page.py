@@ -160,6 +160,20 @@ def test_the_feed_is_chosen_by_kind_session_and_agent_and_pages_without_a_script
     assert 'data-src=""' in found  # what is older stands still
 
 
+def test_a_session_that_is_found_stands_at_the_time_of_telling(client: Client) -> None:
+    """Rows stand in the order of telling; a session's own time, a year ago, would look out of order between them."""
+    tell("new", said(0, "user", "hello"))
+    save(3)
+    found = LiveEventRecord.objects.filter(kind="session").latest("pk")
+    assert found.at is not None and found.at.date() != found.seen_at.date()
+
+    page = client.get("/live/?show=other").content.decode()
+    row = page.split(f'id="ev-{found.pk}"')[1].split("</li>")[0]
+    assert f'<time datetime="{found.seen_at.isoformat()}" title="{found.at:%Y-%m-%d %H:%M:%S} UTC">' in row
+    [sent] = [one for one in client.get("/live/feed?after=0").json()["events"] if one["id"] == found.pk]
+    assert (sent["shown_at"], sent["at"]) == (found.seen_at.isoformat(), found.at.isoformat())
+
+
 @pytest.mark.parametrize(
     "query", ["sort=x&show=y&session=z&before=-1", "session=9" * 30, "agent=%00%01<b>", "show=other"]
 )

@@ -14,6 +14,8 @@ from contextviz.engines import registry
 from contextviz.engines.engine import AssembleRequest, EngineSpec, Host, ReplayEngine
 from contextviz.engines.material import ReplayMessage
 from contextviz.engines.registry import NoSuchEngine
+from contextviz.engines.scoring import Bm25
+from contextviz.engines.scoring import registry as scoring
 from contextviz.engines.settings import Setting, Value
 from contextviz.engines.summaries import SummariserFailed, SummaryRequest
 from contextviz.engines.window import Assembly, CompactionMade, NodeMade, Part, made
@@ -363,6 +365,10 @@ class Paid:
         self.asked: list[str] = []
         self._fails_at = fails_at
 
+    @property
+    def calls(self) -> int:
+        return len(self.asked)
+
     def __call__(self, request: SummaryRequest) -> str:
         self.asked.append(request.text)
         if len(self.asked) == self._fails_at:
@@ -374,7 +380,7 @@ def test_a_summary_that_was_paid_for_is_not_asked_for_again(session_id: int, mon
     paid = Paid(fails_at=4)
     monkeypatch.setattr(starting, "chosen", lambda *_: paid)
     monkeypatch.setattr(
-        performing, "summariser_for", lambda name, session, material: summarisers.Remembering(paid, session)
+        performing, "summariser_for", lambda name, session, material, look: summarisers.Remembering(paid, session)
     )
     started = start(session_id)
     assert started.job_id is not None
@@ -389,7 +395,9 @@ def test_a_summary_that_was_paid_for_is_not_asked_for_again(session_id: int, mon
     assert (row.state, row.summariser, row.summariser_calls) == ("done", "paid", 5)
     assert len(paid.asked) == 6, "three were kept, the fourth was asked again"
     assert len(set(paid.asked)) == 5
-    assert row.notes[-1] == "Summaries by m: 0 asked for now (0 tokens), 3 kept from before."
+    assert row.notes[-1] == (
+        "Summaries by m: 6 asked for now (0 tokens), 3 kept from before, 0 longer than asked for and cut."
+    )
     words = TextReader().get_many([node.text for node in runs.nodes(row)])
     assert [words[node.text.digest] for node in runs.nodes(row)] == [f"paid summary {n}" for n in (1, 2, 3, 5, 6)]
 
@@ -410,7 +418,9 @@ def test_an_endpoint_is_offered_where_it_is_set_and_only_there(session_id: int, 
     assert start(session_id, summariser="endpoint").run_id != first.run_id
     assert "key-of-the-endpoint" not in str(list(RunRecord.objects.values()) + list(JobRecord.objects.values()))
     # An engine that asks for no summaries is the same run whatever could make them.
-    assert start(session_id, "keep-all", summariser="x").run_id == start(session_id, "keep-all").run_id
+    assert start(session_id, "keep-all", summariser="recorded").run_id == start(session_id, "keep-all").run_id
+    with pytest.raises(replay.ReplayRefused, match="There is no summariser 'x'"):
+        start(session_id, "keep-all", summariser="x")
 
 
 def test_a_preview_shows_what_would_go_and_keeps_nothing(session_id: int) -> None:
@@ -447,12 +457,56 @@ def test_a_long_session_is_for_a_job(session_id: int, monkeypatch: pytest.Monkey
         replay.preview(session_id, "keep-all")
 
 
+def test_a_scorer_is_part_of_what_is_asked_where_the_engine_has_one(session_id: int) -> None:
+    with pytest.raises(replay.ReplayRefused, match="Did you mean bm25"):
+        start(session_id, "openbrain", scorer="bm52")
+    assert not RunRecord.objects.exists()
+
+    first = start(session_id, "openbrain")
+    assert start(session_id, "openbrain", scorer="bm25").run_id == first.run_id
+    assert runs.get_run(first.run_id).scorer == "bm25"
+    assert start(session_id, "keep-all", scorer="bm25").run_id == start(session_id, "keep-all").run_id
+    with pytest.raises(replay.ReplayRefused, match="There is no scorer 'nonsense'"):
+        start(session_id, "keep-all", scorer="nonsense")
+
+
+@pytest.mark.parametrize("has_param", [True, False])
+def test_a_run_is_made_with_the_scorer_it_was_asked_for_with(session_id: int, has_param: bool) -> None:
+    started = start(session_id, "openbrain", scorer="bm25")
+    assert started.job_id is not None
+    if not has_param:  # as a job of an older version waits
+        record = JobRecord.objects.get(pk=started.job_id)
+        record.params.pop("scorer")
+        record.save()
+    assert replay.execute_run(started.job_id)
+
+    row = runs.get_run(started.run_id)
+    assert (row.state, row.scorer) == ("done", "bm25")
+
+
+def test_two_scorers_make_two_runs(session_id: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Reversed(Bm25):
+        id = "reversed"
+
+    other = scoring.ScorerSpec(Reversed.id, "Reversed", "For tests.", Reversed)
+    monkeypatch.setattr(scoring, "_ALL", (*scoring.scorers(), other))
+    row, _ = done(session_id, "openbrain", scorer="reversed")
+    assert (row.state, row.scorer) == ("done", "reversed")
+    assert start(session_id, "openbrain").run_id != row.id
+    waiting = start(session_id, "cortext", scorer="reversed")
+    monkeypatch.undo()
+    assert waiting.job_id is not None and replay.execute_run(waiting.job_id)
+    gone = runs.get_run(waiting.run_id)
+    assert gone.state == "failed" and "There is no scorer 'reversed'" in gone.outcome
+
+
 def test_every_engine_and_summariser_is_offered() -> None:
     offered = {spec.id: spec for spec in replay.catalogue()}
 
     assert {"keep-all", "keep-nothing", "keep-tail", "summing"} <= set(offered)
     assert offered["summing"].settings[0].key == "every"
     assert replay.summariser_choices()
+    assert replay.scorer_specs()[0].id == "bm25"
 
 
 def test_an_id_is_a_uuid(session_id: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from contextviz.services.budget import tables
 from contextviz.services.budget.tables import budget_of, compute_budget
 from contextviz.store.models import BudgetRecord, PriceRecord
 from contextviz.store.values import SessionRow
+from contextviz.web.pages.budget.figures import _headroom
 from tests.services.building import claude_lines
 from tests.web.folded import HOSTILE, SECRET, chat, imported, queries_of, store_session
 
@@ -188,3 +190,24 @@ def test_pages_need_a_sign_in(anonymous_client: Client):
     for path in ("/sessions/1/budget/", "/settings/prices/", "/sessions/1/figures/budget-treemap.json"):
         assert anonymous_client.get(path).status_code in (302, 303, 401, 403)
     assert anonymous_client.post("/sessions/1/budget/compute/").status_code in (302, 303, 401, 403)
+
+
+def test_the_chart_over_calls_has_a_legend_of_the_categories_that_it_shows(client: Client):
+    row = imported(chat(2))
+
+    legend = shown(client, row).split('class="budget-legend"')[1].split("</ul>")[0]
+
+    table = budget_of(row.id)
+    assert table is not None
+    held = {group.category for group in table.groups if group.carry}
+    assert legend.count("<li>") == len(held) > 1
+    assert 'class="budget-legend"' not in shown(client, row, "?chart=headroom")
+
+
+@pytest.mark.parametrize(
+    ("slow", "says"), [(13, "; ~13 calls"), (60, "; ~13 to 60 calls"), (1_440, "; ~13 calls or more")]
+)
+def test_headroom_leaves_out_a_slow_end_that_is_far_from_the_fast_one(slow: int, says: str):
+    room = SimpleNamespace(room=35_600, limit=64_000, threshold=None, calls_left=(13, slow))
+
+    assert _headroom(room).note.endswith(says)  # type: ignore[arg-type]

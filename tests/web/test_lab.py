@@ -30,6 +30,21 @@ def brought(text: str) -> SessionRow:
     return sessions.get_session(int(upload(("chat.jsonl", text)).result["sessions"][0]))
 
 
+def prompted() -> SessionRow:
+    """A session whose two recorded requests each hold a system prompt and a tool."""
+    tools = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+    asked = [{"role": "system", "content": "be brief and look first"}, {"role": "user", "content": "what is in a.txt"}]
+    said = {"role": "assistant", "content": "forty-two"}
+    lines = []
+    for number, messages in enumerate((asked, [*asked, said, {"role": "user", "content": "and in b.txt"}])):
+        reply = {
+            "id": f"r{number}", "object": "chat.completion", "created": 1_772_359_200 + number, "model": "gpt-x",
+            "choices": [{"index": 0, "message": said}], "usage": {"prompt_tokens": 60, "completion_tokens": 3},
+        }  # fmt: skip
+        lines.append({"request": {"model": "gpt-x", "messages": messages, "tools": tools}, "response": reply})
+    return brought("".join(json.dumps(line) + "\n" for line in lines))
+
+
 def budget(row: SessionRow, room: int) -> int:
     """A context window that leaves `room` tokens for messages."""
     return replay.preview(row.id, "keep-all").measured.system_tokens + room
@@ -126,9 +141,18 @@ def test_the_form_of_every_engine_has_its_settings_with_ranges_and_help(client: 
         form = client.get(f"/sessions/{row.id}/lab/form/?engine={spec.key}").content.decode()
         for setting in spec.settings:
             assert f'name="s-{setting.key}"' in form, (spec.key, setting.key)
+        assert ('name="scorer"' in form) == spec.uses_scorer, spec.key
         names = re.findall(r'aria-describedby="([^"]+)"', form)
         assert all(f'id="{name}"' in form for name in names)
     assert 'min="0"' in client.get(f"/sessions/{row.id}/lab/form/?engine=keep-tail").content.decode()
+
+
+def test_a_scorer_is_chosen_in_the_form_of_an_engine_that_uses_one(client: Client) -> None:
+    row = brought(chat(1))
+    answer = posted(client, row, engine="openbrain", scorer="bm25")
+
+    assert answer.status_code == 303
+    assert [run.scorer for run in runs.runs_of(row.id)] == ["bm25"]
 
 
 def test_without_a_script_an_engine_is_chosen_by_the_address(client: Client) -> None:
@@ -165,10 +189,16 @@ def test_a_replay_is_started_with_what_was_typed(client: Client) -> None:
         ({"engine": "keep-tail", "reserve": "1.5"}, "is a number of tokens"),
         ({"engine": "keep-tail", "s-keepTokens": "x"}, "keepTokens is a number"),
         ({"engine": "keep-tail", "s-keepTokens": "nan"}, "keepTokens is a number"),
+        ({"engine": "keep-tail", "window": "1_0"}, "is a number of tokens"),
+        ({"engine": "keep-tail", "window": "９"}, "is a number of tokens"),
+        ({"engine": "keep-tail", "window": "1,0"}, "is a number of tokens"),
+        ({"engine": "keep-tail", "s-keepTokens": "1_0"}, "keepTokens is a number"),
+        ({"engine": "keep-tail", "s-keepTokens": "９"}, "keepTokens is a number"),
         ({"engine": "keep-tail", "s-keepTokens": "1.5"}, "whole number"),
         ({"engine": "keep-tail", "s-keepTokens": "-1"}, "may be 0 to 10,000,000"),
         ({"engine": "keep-tail", "estimator": "guess"}, "There is no estimator"),
         ({"engine": "flowctx", "summariser": "an oracle of my own"}, "summariser"),
+        ({"engine": "openbrain", "scorer": "a feeling"}, "There is no scorer"),
     ],
 )
 def test_what_cannot_be_taken_is_refused_with_what_was_typed(client: Client, typed: dict[str, str], says: str) -> None:
@@ -278,9 +308,98 @@ def test_a_boundary_has_an_address_with_what_it_dropped(client: Client) -> None:
     assert "message=0#m-0" in page
     recorded = shown(client, row, f"?runs=recorded,{key(tail)}&boundary=1.1")
     assert f"/sessions/{row.id}/compactions/1/" in recorded
-    for missing in ("boundary=2.9999", "boundary=4.1"):
-        answer = client.get(f"/sessions/{row.id}/lab/?runs=recorded,{key(tail)}&{missing}")
-        assert answer.status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ("boundary=2.9999", "so no number 9,999"),
+        ("boundary=1.9999", "so no number 9,999"),
+        ("boundary=4.1", "boundary 1 of run 4; there are 2 compared"),
+        ("node=2.nonsense", "has no summary nonsense"),
+        ("node=1.nonsense", "no replay is compared in that place"),
+    ],
+)
+def test_an_old_address_of_a_boundary_or_summary_stays_in_the_lab_with_a_sentence(
+    client: Client, asked: str, says: str
+) -> None:
+    row = brought(chat(2))
+    (tail,) = replayed(row, "keep-tail", room=300)
+
+    page = shown(client, row, f"?runs=recorded,{key(tail)}&call=3&view=graphs&{asked}")
+    part = shown(client, row, f"?runs=recorded,{key(tail)}&call=3&{asked}", **HTMX)
+
+    assert says in page.partition('id="notices"')[2].partition("</div>")[0]
+    assert "At call 3" in page
+    assert page.count(says) == part.count(says) == 1
+
+
+def test_links_and_the_play_head_name_the_runs_so_that_a_new_run_changes_no_address(client: Client) -> None:
+    row = brought(chat(2))
+    assert 'data-runs=""' in shown(client, row)  # nothing to keep yet
+    (tail,) = replayed(row, "keep-tail", room=300)
+
+    page = shown(client, row)
+
+    assert f'data-runs="recorded,{key(tail)}"' in page
+    own = [link for link in re.findall(r'href="([^"]+)"', page) if f"/sessions/{row.id}/lab/?" in link]
+    assert own
+    assert [link for link in own if "runs=" not in link] == []
+    assert "does not say which runs it counts" in shown(client, row, "?call=3&boundary=2.1")
+    assert "does not say which runs it counts" not in shown(client, row, f"?runs=recorded,{key(tail)}&boundary=2.1")
+
+
+# ---- what every request holds ----------------------------------------------------------------------------------------
+def test_system_prompt_and_tools_are_in_every_request_and_not_missing_in_a_replay(client: Client) -> None:
+    row = prompted()
+    (run,) = replayed(row, "keep-all", room=90_000)
+
+    part = shown(client, row, f"?runs=recorded,{key(run)}&all=1", **HTMX)
+    lines = re.findall(r'<tr id="r-\d+".*?</tr>', part, re.DOTALL)
+    held = [line for line in lines if "in every request" in line]
+
+    assert held
+    assert all("missing" not in line and "only here" not in line and "differs" not in line for line in held)
+    assert re.search(r"\d+ in every request", part)
+    assert "0 missing" in part.split("lab-counts")[1].split("</p>")[0]
+
+    table = shown(client, row, f"?runs=recorded,{key(run)}&view=composition", **HTMX).split("lab-parts")[1]
+    tools = re.findall(r"<td.*?</td>", table.split("Tool definitions")[1].split("</tr>")[0], re.DOTALL)
+    assert "—" not in tools[0]
+    assert "—" in tools[1]
+    assert "replays: and tools" in table
+
+
+def test_one_row_between_others_is_shown_and_more_are_counted(client: Client) -> None:
+    row = brought(chat(6))
+    tail, whole = replayed(row, room=300)
+
+    page = shown(client, row, f"?runs={key(tail)},{key(whole)}")
+
+    assert page.count('class="gap"')
+    assert re.findall(r">1 items? (?:that differ|the same)", page) == []
+    assert re.search(r"<b>\d+ of \d+ items differ</b>", page)
+
+
+def test_the_form_names_what_an_empty_field_means_and_the_defaults_are_the_newest(client: Client) -> None:
+    row = brought(chat(1))
+    form = client.get(f"/sessions/{row.id}/lab/form/?engine=keep-tail").content.decode()
+
+    reserve = re.search(r'<input[^>]*name="reserve"[^>]*>', form)
+    assert reserve is not None
+    assert 'placeholder="0"' in reserve[0]
+    assert "Empty is none, 0." in form
+    assert '<option value="" selected>o200k_base</option>' in form
+    client.post(f"/sessions/{row.id}/lab/defaults/")
+    newest = {spec.id: spec.key for spec in replay.catalogue()}
+    assert {run.key for run in runs.runs_of(row.id)} <= set(newest.values())
+
+
+def test_the_engine_s_version_stands_on_its_run(client: Client) -> None:
+    row = brought(chat(1))
+    (run,) = replayed(row, "lossless")
+
+    assert f", version {run.version}</b>" in shown(client, row, f"?runs=recorded,{key(run)}")
 
 
 def test_summaries_of_a_replay_are_drawn_and_their_texts_have_addresses(client: Client) -> None:
@@ -296,7 +415,7 @@ def test_summaries_of_a_replay_are_drawn_and_their_texts_have_addresses(client: 
     figure = client.get(f"/sessions/{row.id}/figures/lab-graph.json?runs={key(run)}&slot=1").json()
     assert figure["data"]
     assert all(link.startswith(f"/sessions/{row.id}/lab/?") for link in figure["layout"]["meta"]["links"])
-    assert client.get(f"/sessions/{row.id}/lab/?runs={key(run)}&view=graphs&node=1.nonsense").status_code == 404
+    assert "has no summary nonsense" in shown(client, row, f"?runs={key(run)}&view=graphs&node=1.nonsense")
 
 
 def test_an_item_of_a_replayed_window_is_shown_whole_and_only_where_it_is(client: Client) -> None:

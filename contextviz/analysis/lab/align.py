@@ -13,8 +13,10 @@ from typing import Literal
 
 from contextviz.events.snapshot import ContextItem
 
-Mark = Literal["kept", "changed", "only", "missing"]
+Mark = Literal["kept", "changed", "only", "missing", "beside"]
 MOST_WINDOWS = 4
+# What replays know as one number only: every request has it beside the messages that an engine chooses.
+HELD_BESIDE = ("system", "tools")
 _HEAD = -1
 
 
@@ -22,7 +24,8 @@ _HEAD = -1
 class Cell:
     """An item in one window: its place there (from 0; None where it is not) and how it stands beside the others.
 
-    kept: as in the others that have it; changed: with another text; only: no other window has it.
+    kept: as in the others that have it; changed: with another text; only: no other window has it; beside: not among
+    its items, but in every request that this window is sent with.
     """
 
     mark: Mark
@@ -40,14 +43,14 @@ class AlignedItem:
     @property
     def is_same(self) -> bool:
         """Whether every window has it, with one text."""
-        return all(cell.mark == "kept" for cell in self.cells)
+        return all(cell.mark in ("kept", "beside") for cell in self.cells)
 
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
     """The rows in order, and for each window how many of its cells have which mark.
 
-    In each window kept + changed + only are its items, and with missing they are all rows.
+    In each window kept + changed + only are its items, and with missing and beside they are all rows.
     """
 
     rows: tuple[AlignedItem, ...]
@@ -66,8 +69,9 @@ def identity(item: ContextItem) -> Hashable:
     return (item.role, item.kind, item.text.digest)
 
 
-def align(windows: Sequence[Sequence[ContextItem]]) -> Aligned:
-    """The windows item by item. Raises ValueError for fewer than one or more than four."""
+def align(windows: Sequence[Sequence[ContextItem]], held: Sequence[bool] = ()) -> Aligned:
+    """The windows item by item; `held` says of each whether system prompt and tools stand beside its items in every
+    request (by default of none). Raises ValueError for fewer than one or more than four windows."""
     if not 1 <= len(windows) <= MOST_WINDOWS:
         raise ValueError(f"One to {MOST_WINDOWS} windows can be compared, not {len(windows)}.")
     found: dict[Hashable, list[tuple[int, ContextItem] | None]] = {}
@@ -82,12 +86,13 @@ def align(windows: Sequence[Sequence[ContextItem]]) -> Aligned:
                 following[key], following[before] = following.get(before, _HEAD), key
             cells[number] = (place, item)
             before = key
+    holding = list(held) or [False] * len(windows)
     rows = []
     key = following.get(_HEAD, _HEAD)
     while key != _HEAD:
-        rows.append(_row(found[key]))
+        rows.append(_row(found[key], holding))
         key = following[key]
-    counts: list[dict[Mark, int]] = [{"kept": 0, "changed": 0, "only": 0, "missing": 0} for _ in windows]
+    counts: list[dict[Mark, int]] = [{"kept": 0, "changed": 0, "only": 0, "missing": 0, "beside": 0} for _ in windows]
     for row in rows:
         for count, cell in zip(counts, row.cells, strict=True):
             count[cell.mark] += 1
@@ -104,14 +109,15 @@ def _numbered(window: Sequence[ContextItem]) -> Iterable[tuple[Hashable, Context
         yield (known, number), item
 
 
-def _row(found: Sequence[tuple[int, ContextItem] | None]) -> AlignedItem:
+def _row(found: Sequence[tuple[int, ContextItem] | None], held: Sequence[bool]) -> AlignedItem:
     there = [one[1] for one in found if one is not None]
     whole = next((item for item in there if item.state == "verbatim"), there[0])
-    alone = len(there) == 1 < len(found)
+    beside = [one is None and is_held and whole.kind in HELD_BESIDE for one, is_held in zip(found, held, strict=True)]
+    alone = len(there) == 1 < len(found) and not any(beside)
     cells = []
-    for one in found:
+    for one, is_beside in zip(found, beside, strict=True):
         if one is None:
-            cells.append(Cell("missing"))
+            cells.append(Cell("beside" if is_beside else "missing"))
             continue
         place, item = one
         same: Mark = "kept" if item.text.digest == whole.text.digest and item.state == whole.state else "changed"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextviz.analysis.replay.billing import Bill, CallOutput, bill
+from contextviz.analysis.replay.billing import Bill, CallOutput, SummaryCalls, bill
 from contextviz.analysis.replay.coverage import Coverage, coverage
 from contextviz.analysis.replay.history import HistoryMessage, Said, answer_to, history_of
 from contextviz.analysis.replay.metrics import METRICS, Metric, MetricSpec
@@ -33,6 +33,7 @@ __all__ = [
     "Scorecard",
     "Share",
     "Stability",
+    "SummaryCalls",
     "answer_to",
     "bill",
     "coverage",

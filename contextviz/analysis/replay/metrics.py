@@ -26,13 +26,17 @@ class MetricSpec:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric's value for one run. None is unknown or not applicable, and `note` says why; `interval` is at 95 %."""
+    """A metric's value for one run. None is unknown or not applicable, and `note` says why; `interval` is at 95 %.
+
+    `count` is how many needs a recall or a reach was measured on, None for other metrics: few of them decide little.
+    """
 
     spec: MetricSpec
     value: float | int | None
     basis: Basis
     interval: Interval | None = None
     note: str = ""
+    count: int | None = None
 
 
 def _spec(id: str, label: str, unit: Unit, better: Better, what: str) -> MetricSpec:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from contextviz.analysis.compaction.loss import readable
+from contextviz.analysis.replay.billing import is_windowless
 from contextviz.analysis.replay.finding import Finder
 from contextviz.analysis.replay.handles import Handles
 from contextviz.analysis.replay.history import HistoryMessage
@@ -23,16 +24,18 @@ MOST_MISSED = 500
 
 
 class Share(NamedTuple):
-    """A pooled share: found ÷ needed, None where nothing was needed; the interval is over calls."""
+    """A pooled share: found ÷ needed, None where nothing was needed, or nothing is known of the windows; the interval
+    is over calls."""
 
     found: int
     needed: int
     interval: Interval | None
+    is_known: bool = True
 
     @property
     def value(self) -> float | None:
         """The share."""
-        return self.found / self.needed if self.needed else None
+        return self.found / self.needed if self.needed and self.is_known else None
 
 
 class Missed(NamedTuple):
@@ -47,7 +50,8 @@ class Recall:
     """Needs met, by call (rows) and band of distance (columns, as BANDS). `calls` are the run's call indices.
 
     `found` needs stand verbatim in the window, `reached` ones there or behind a handle that stands there. `missed` are
-    the first MOST_MISSED of those that were not reached; `total_missed` counts all of them.
+    the first MOST_MISSED of those that were not reached; `total_missed` counts all of them. Not `is_known`: the run has
+    no window at all, so that nothing is found and nothing missed.
     """
 
     calls: list[int]
@@ -56,6 +60,7 @@ class Recall:
     reached: np.ndarray
     missed: list[Missed] = field(default_factory=list)
     total_missed: int = 0
+    is_known: bool = True
 
     @property
     def bands(self) -> list[tuple[str, int, int, int]]:
@@ -83,15 +88,16 @@ class Recall:
         row = bisect_left(self.calls, call)
         if row == len(self.calls) or self.calls[row] != call:
             return None
-        return float(self.found[row].sum() / self.needed[row].sum())
+        return float(self.found[row].sum() / self.needed[row].sum()) if self.is_known else None
 
     def shares(self) -> tuple[Share, Share, Share]:
         """`near`, `far` and `far_reach` from one bootstrap."""
         near, far = slice(0, FIRST_FAR), slice(FIRST_FAR, None)
         found = np.stack([self.found[:, near].sum(1), self.found[:, far].sum(1), self.reached[:, far].sum(1)], axis=1)
         needed = np.stack([self.needed[:, part].sum(1) for part in (near, far, far)], axis=1)
+        known = self.is_known
         made = [
-            Share(int(found[:, column].sum()), int(needed[:, column].sum()), interval)
+            Share(int(found[:, column].sum()), int(needed[:, column].sum()), interval if known else None, known)
             for column, interval in enumerate(intervals(found, needed))
         ]
         return made[0], made[1], made[2]
@@ -143,7 +149,7 @@ class _Windows:
         waiting = {one.call: one.needs for one in self._needs.calls}
         calls = [one.call for one in self._needs.calls if one.call < len(self._run.log.edits)]
         needed, found, reached = (np.zeros((len(calls), len(BANDS)), dtype=np.int64) for _ in range(3))
-        made = Recall(calls, needed, found, reached)
+        made = Recall(calls, needed, found, reached, is_known=not is_windowless(self._run))
         row = 0
         for call, (gone, came) in enumerate(steps(self._run.log)):
             self._count(gone, -1)
@@ -173,7 +179,7 @@ class _Windows:
                 made.reached[row, band] += 1
             elif any(self._reach[number] for number in numbers):
                 made.reached[row, band] += 1
-            else:
+            elif made.is_known:
                 made.total_missed += 1
                 if len(made.missed) < MOST_MISSED:
                     made.missed.append(Missed(call, need))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from contextviz.analysis.compaction.loss import STATES
-from contextviz.analysis.replay.billing import Bill, CallOutput, bill
+from contextviz.analysis.replay.billing import Bill, CallOutput, SummaryCalls, bill, is_windowless
 from contextviz.analysis.replay.coverage import Coverage, coverage
 from contextviz.analysis.replay.history import HistoryMessage
 from contextviz.analysis.replay.metrics import METRICS, Basis, Metric
@@ -21,8 +21,11 @@ from contextviz.tokens.prices import PriceTable
 THRASH_BOUNDARIES = 3
 THRASH_TURNS = 10
 MOST_CULPRITS = 20
+# What is known of a run although none of its windows is
+_WITHOUT_WINDOWS = frozenset({"summariser_calls"})
 Json = dict[str, object]
 Value = tuple[float | int | None, Basis, str]
+NO_WINDOW = "No window is known for any call of this run."
 
 
 @dataclass(slots=True)
@@ -45,10 +48,13 @@ class Scorecard:
         return self.metrics[id].value
 
     def as_json(self) -> Json:
-        """Plain values, in the order of metrics.md; shares are not rounded."""
+        """Plain values, in the order of metrics.md; shares are not rounded. Without any window, what is behind the
+        metrics is null as they are."""
+        known = self.recall.is_known
+        behind = self._behind()
         return {
             "metrics": {id: _metric_json(metric) for id, metric in self.metrics.items()},
-            "thrash": self.thrash,
+            "thrash": self.thrash if known else None,
             "overshoot_calls": self.overshoot,
             "needs": {
                 "grammar": self.needs.grammar,
@@ -56,10 +62,16 @@ class Scorecard:
                 "total": self.needs.total,
                 "left_out": self.needs.left_out,
                 "bands": [
-                    {"distance": name, "needed": needed, "found": found, "reached": reached}
+                    {"distance": name, "needed": needed}
+                    | ({"found": found, "reached": reached} if known else {"found": None, "reached": None})
                     for name, needed, found, reached in self.recall.bands
                 ],
             },
+            **(behind if known else _blank(behind)),
+        }
+
+    def _behind(self) -> Json:
+        return {
             "losses": {
                 "boundaries": self.retention.boundaries,
                 "boundaries_read": self.retention.read,
@@ -83,17 +95,30 @@ class Scorecard:
                 "cache_read": self.bill.cached,
                 "written": self.bill.written,
                 "output": self.bill.output,
-                "unpriced_calls": self.bill.unpriced,
+                "unpriced_calls": self.bill.unpriced.total(),
             },
         }
+
+
+def _blank(values: Json) -> Json:
+    """The same with null for every number."""
+    return {
+        name: _blank(value) if isinstance(value, dict) else None if isinstance(value, int) else value
+        for name, value in values.items()
+    }
 
 
 def scorecard(
     run: Run, pool: TextPool, *, history: Sequence[HistoryMessage], needs: Needs,
     outputs: Sequence[CallOutput] = (), prices: PriceTable | None = None, root: str | None = None,
+    summaries: SummaryCalls | None = None,
 ) -> Scorecard:  # fmt: skip
     """Measure `run`. `needs` are those of the recorded session (the same for every engine), `outputs` its answers by
-    call, `prices` the table for `cost`; `root` is the session's folder, which paths are compared relative to."""
+    call, `prices` the table for `cost`; `root` is the session's folder, which paths are compared relative to.
+
+    `summaries` is for a run of what was recorded: what the session says of its own summariser. Where a run has calls
+    and no window at all, all that is read from windows is unknown.
+    """
     kept = retention(run, pool, history, root=root)
     met = recall(run, pool, needs, history=history)
     stable, covered, billed = stability(run.calls), coverage(run), bill(run, outputs, prices)
@@ -101,14 +126,20 @@ def scorecard(
         **_loss_values(kept),
         **_window_values(run, stable),
         "coverage": _coverage_value(covered),
-        **_bill_values(billed),
+        **_bill_values(billed, run.measured.estimator),
     }
+    if summaries is not None:
+        values["summariser_calls"] = _known(summaries.count, "derived", summaries.note, summaries.note)
+    if is_windowless(run):
+        values = {id: found if id in _WITHOUT_WINDOWS else (None, "unknown", NO_WINDOW) for id, found in values.items()}
     shares = dict(zip(("near_recall", "far_recall", "far_reach"), met.shares(), strict=True))
     metrics = {
         id: _of_share(id, shares[id], needs) if id in shares else _of_value(id, values[id]) for id in METRICS
     }  # fmt: skip
-    has_budget = bool(run.measured.window) or any(call.is_over for call in run.calls)
-    overshoot = sum(call.is_over for call in run.calls) if has_budget else None
+    measured = run.measured
+    budget = max(0, measured.window - measured.system_tokens - measured.reserve)
+    has_budget = bool(measured.window) and not is_windowless(run)
+    overshoot = sum(call.tokens > budget for call in run.calls) if has_budget else None
     return Scorecard(metrics, thrash(run), overshoot, met, kept, stable, covered, billed, needs)
 
 
@@ -157,13 +188,14 @@ def _coverage_value(covered: Coverage) -> Value:
     return _known(covered.share, "derived", "", missing)
 
 
-def _bill_values(billed: Bill) -> dict[str, Value]:
+def _bill_values(billed: Bill, estimator: str) -> dict[str, Value]:
     basis: Basis = billed.basis
-    note = "Answers without reported tokens are estimated." if basis == "estimated" else ""
-    unpriced = f"No price is known for {billed.unpriced:,} of the calls' models."
+    answers = "answers as reported" if billed.are_answers_reported else "and so are answers without reported tokens"
+    note = f"Windows are counted by {estimator}, {answers}."
+    missing = "The recorded answers' tokens are not known."
     return {
-        "billed_tokens": _known(billed.tokens, basis, note, "The recorded answers' tokens are not known."),
-        "cost": _known(billed.cost, basis, note, unpriced),
+        "billed_tokens": _known(billed.tokens, basis, note, missing),
+        "cost": _known(billed.cost, basis, note, billed.why_no_cost or missing),
     }
 
 
@@ -177,10 +209,13 @@ def _of_value(id: str, found: Value) -> Metric:
 
 
 def _of_share(id: str, share: Share, needs: Needs) -> Metric:
+    if not share.is_known:
+        return Metric(METRICS[id], None, "unknown", None, NO_WINDOW, share.needed)
     if share.value is None:
         where = "from that far back" if needs.total else "of its history by name"
-        return Metric(METRICS[id], None, "unknown", None, f"No call needed anything {where}.")
-    return Metric(METRICS[id], share.value, "derived", share.interval, f"{share.found:,} of {share.needed:,} needs.")
+        return Metric(METRICS[id], None, "unknown", None, f"No call needed anything {where}.", 0)
+    note = f"{share.found:,} of {share.needed:,} needs."
+    return Metric(METRICS[id], share.value, "derived", share.interval, note, share.needed)
 
 
 def _metric_json(metric: Metric) -> Json:
@@ -189,6 +224,7 @@ def _metric_json(metric: Metric) -> Json:
         "unit": metric.spec.unit,
         "basis": metric.basis,
         "interval": list(metric.interval) if metric.interval else None,
+        "count": metric.count,
         "better": metric.spec.better,
         "what": metric.spec.what,
         "note": metric.note,

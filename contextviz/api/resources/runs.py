@@ -67,8 +67,8 @@ _START["response"][200] = RunOpened
 
 @router.get("/engines", **operation("read", reply=Engines))
 def list_engines(request: HttpRequest) -> HttpResponse:
-    """The engines that a replay can be asked for, with their settings, and the summarisers."""
-    return one(engines_of(replay.catalogue(), replay.summariser_specs()))
+    """The engines that a replay can be asked for, with their settings, the summarisers and the scorers."""
+    return one(engines_of(replay.catalogue(), replay.summariser_specs(), replay.scorer_specs()))
 
 
 @router.get("/sessions/{session_id}/runs", **reading(PageOf[Run | Replay]))
@@ -93,7 +93,7 @@ def start_run(request: HttpRequest, session_id: SessionId, wanted: ReplayWanted)
         try:
             started = replay.start_run(
                 session_id, wanted.engine, wanted.settings, measure=measure, summariser=wanted.summariser,
-                now=timezone.now(),
+                scorer=wanted.scorer, now=timezone.now(),
             )  # fmt: skip
         except NoSuchEngine as error:
             raise Refused(422, str(error), fields=(("engine", str(error)),)) from None
@@ -104,7 +104,7 @@ def start_run(request: HttpRequest, session_id: SessionId, wanted: ReplayWanted)
         if started.is_new and started.job_id is not None:
             transaction.on_commit(partial(tasks.enqueue, started.job_id), robust=True)
     is_done = not started.is_new and runs.get_run(started.run_id).is_done
-    opened = RunOpened(run=started.run_id, job=started.job_id, is_new=started.is_new)
+    opened = RunOpened(run=started.run_id, job=started.job_id, is_new=started.is_new, notes=list(started.notes))
     response = one(opened, status=200 if is_done else 202)
     response["Location"] = f"/api/v1/runs/{started.run_id}"
     return response

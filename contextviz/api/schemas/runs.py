@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from ninja import Schema
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from contextviz.api.params import NO_NUL
 from contextviz.api.replies import Bodies
@@ -16,16 +16,18 @@ from contextviz.api.schemas.folds import Summary, summary_of
 from contextviz.api.schemas.work import bounded_value
 from contextviz.api.shapes import Name, Text, Tokens, Words
 from contextviz.engines.engine import EngineSpec
+from contextviz.engines.replay import MOST_TOKENS
+from contextviz.engines.scoring.registry import ScorerSpec
 from contextviz.engines.settings import Setting
 from contextviz.engines.summarising.registry import SummariserSpec
 from contextviz.events.compaction import SummaryNode
 from contextviz.events.run import RunBoundary, RunCall, RunMessage, RunOriginal
-from contextviz.services.replay.starting import LARGEST_WINDOW, MOST_SETTING_CHARS, MOST_SETTINGS
+from contextviz.services.replay.starting import MOST_SETTING_CHARS, MOST_SETTINGS
 from contextviz.store.queries.runs import RunRow
 
 MOST_DROPPED = 200
 MOST_NODES = 200
-TokensAsked = Annotated[int | None, Field(ge=0, le=LARGEST_WINDOW)]
+TokensAsked = Annotated[int, Field(strict=True, ge=0, le=MOST_TOKENS)] | None  # nor true for 1, nor "10"
 SettingName = Annotated[str, Field(max_length=MOST_SETTING_CHARS, pattern=NO_NUL)]
 SettingWord = Annotated[str, Field(max_length=MOST_SETTING_CHARS, pattern=NO_NUL)]
 
@@ -83,7 +85,9 @@ class ReplayDetail(Replay):
 
 class ReplayWanted(Schema):
     """What to replay by: an engine's id or key (`GET /engines`), its settings by name, and what the run is measured
-    with (null: the session's own)."""
+    with (null: the session's own). A key that is none of these is refused."""
+
+    model_config = ConfigDict(extra="forbid")
 
     engine: str = Field(min_length=1, max_length=130, pattern=NO_NUL)
     settings: dict[SettingName, bool | int | float | SettingWord | None] = Field({}, max_length=MOST_SETTINGS)
@@ -92,14 +96,17 @@ class ReplayWanted(Schema):
     system_tokens: TokensAsked = None
     estimator: str | None = Field(None, max_length=100, pattern=NO_NUL)
     summariser: str = Field("", max_length=100, pattern=NO_NUL)
+    scorer: str = Field("", max_length=100, pattern=NO_NUL)
 
 
 class RunOpened(Schema):
-    """The run, and the job that does it. Not `is_new`: the same was asked before, and this is its run."""
+    """The run, and the job that does it. Not `is_new`: the same was asked before, and this is its run. `notes` say what
+    of this request's settings was clamped or left out."""
 
     run: UUID
     job: UUID | None
     is_new: bool
+    notes: list[Words]
 
 
 class RunDeleted(Schema):
@@ -184,6 +191,7 @@ class Engine(Schema):
     qualities: dict[str, str]
     simulated: str
     uses_summariser: bool
+    uses_scorer: bool
     is_baseline: bool
     settings: list[EngineSetting]
 
@@ -196,11 +204,20 @@ class SummariserOffered(Schema):
     help: str
 
 
+class ScorerOffered(Schema):
+    """What a replay may find texts by likeness with."""
+
+    id: str
+    label: str
+    help: str
+
+
 class Engines(Schema):
-    """Every engine in every version, and the summarisers for those that use one, the default first."""
+    """Every engine in every version, and the summarisers and scorers for those that use one, the default first."""
 
     engines: list[Engine]
     summarisers: list[SummariserOffered]
+    scorers: list[ScorerOffered]
 
 
 def replay_of(row: RunRow) -> Replay:
@@ -261,11 +278,12 @@ def original_of(found: RunOriginal, message: RunMessage | None, bodies: Bodies) 
     return RunOriginalFound(handle=found.handle, message=index, text=bodies.text(found.text))
 
 
-def engines_of(specs: list[EngineSpec], summarisers: list[SummariserSpec]) -> Engines:
+def engines_of(specs: list[EngineSpec], summarisers: list[SummariserSpec], scorers: list[ScorerSpec]) -> Engines:
     """What a replay can be asked for."""
     return Engines(
         engines=[_engine(spec) for spec in specs],
         summarisers=[SummariserOffered(id=one.id, label=one.label, help=one.help) for one in summarisers],
+        scorers=[ScorerOffered(id=one.id, label=one.label, help=one.help) for one in scorers],
     )
 
 
@@ -273,7 +291,7 @@ def _engine(spec: EngineSpec) -> Engine:
     return Engine(
         key=spec.key, id=spec.id, version=spec.version, label=spec.label, summary=spec.summary, section=spec.section,
         qualities=dict(spec.qualities), simulated=spec.simulated, uses_summariser=spec.uses_summariser,
-        is_baseline=spec.is_baseline, settings=[_setting(one) for one in spec.settings],
+        uses_scorer=spec.uses_scorer, is_baseline=spec.is_baseline, settings=[_setting(one) for one in spec.settings],
     )  # fmt: skip
 
 
@@ -289,12 +307,14 @@ def _values(row: RunRow) -> dict[str, Any]:
         return number if row.is_done else None
 
     metrics = row.scorecard.get("metrics", {})
+    # Of what was recorded the scorecard knows it, or that nothing does
+    asked = metrics.get("summariser_calls", {}).get("value", row.summariser_calls)
     return {
         "id": row.id, "kind": "replay", "session": row.session_id, "engine": row.engine, "version": row.version,
         "label": row.label, "state": row.state, "outcome": row.outcome, "job": row.job_id, "is_stale": row.is_stale,
         "created_at": row.created_at, "finished_at": row.finished_at, "settings": bounded_value(row.settings),
         "summariser": row.summariser, "calls": counted(row.call_count), "messages": counted(row.message_count),
         "boundaries": counted(row.boundary_count), "summaries": counted(row.node_count),
-        "originals": counted(row.original_count), "summariser_calls": counted(row.summariser_calls),
+        "originals": counted(row.original_count), "summariser_calls": asked if row.is_done else None,
         "hash": row.hash or None, "metrics": {name: one.get("value") for name, one in metrics.items()},
     }  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from ninja import Schema
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from contextviz.api.params import NO_NUL
 from contextviz.api.shapes import Name, Text, Tokens, Words, quiet
@@ -115,7 +115,9 @@ class OriginalDetail(Original):
 
 
 class Retrieval(Schema):
-    """What to retrieve: a SHA-256, at least 6 of its first digits, or text with markers in it."""
+    """What to retrieve: a SHA-256, at least 6 of its first digits, or text with markers in it. No other key."""
+
+    model_config = ConfigDict(extra="forbid")
 
     query: str = Field(min_length=6, max_length=MOST_QUERY_CHARS, pattern=NO_NUL)
 

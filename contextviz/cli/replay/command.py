@@ -14,7 +14,7 @@ from typing import TextIO
 
 import orjson
 
-from contextviz.cli.replay.asked import Unusable, add_arguments, chosen
+from contextviz.cli.replay.asked import OneSentence, Unusable, add_arguments, chosen
 from contextviz.cli.replay.estimates import named_texts, of_messages, of_texts
 from contextviz.cli.replay.measuring import measured, replayed
 from contextviz.cli.replay.output import Json, report_json, snapshot_lines
@@ -38,7 +38,7 @@ def add_replay_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run from a console; gives the exit status."""
-    parser = argparse.ArgumentParser(prog="contextviz replay", description=__doc__)
+    parser = OneSentence(prog="contextviz replay", description=__doc__)
     add_replay_arguments(parser)
     try:
         return run(parser.parse_args(argv), sys.stdout, sys.stderr)
@@ -65,11 +65,11 @@ def _replay(args: argparse.Namespace, out: TextIO) -> None:
     engines = chosen(args)
     session = opened(args.paths, args.session)
     if args.snapshots:
-        for one in replayed(session, engines, args.summariser):
+        for one in replayed(session, engines, args.summariser, args.scorer):
             for line in snapshot_lines(session, one):
                 out.write(orjson.dumps(line).decode() + "\n")
         return
-    runs = list(measured(session, engines, args.summariser))
+    runs = list(measured(session, engines, args.summariser, args.scorer))
     if args.json:
         _write(report_json(session, runs, of_messages(session.material.messages)), out)
     else:

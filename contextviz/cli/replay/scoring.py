@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TextIO
 
-from contextviz.analysis.replay import METRICS, Scorecard
+from contextviz.analysis.replay import METRICS, Metric, Scorecard
 from contextviz.analysis.replay.metrics import Better
 from contextviz.cli.inspect_table import safe
-from contextviz.cli.replay.asked import Unusable, add_arguments, chosen
+from contextviz.cli.replay.asked import Chosen, OneSentence, Unusable, add_arguments, chosen
 from contextviz.cli.replay.measuring import measured
 from contextviz.cli.replay.reading import opened
-from contextviz.cli.replay.table import shown
+from contextviz.cli.replay.table import needs_words, shown
+from contextviz.engines.settings import decimal_of, resolve
 
 EXIT_PASSED, EXIT_FAILED, EXIT_UNUSABLE = 0, 1, 2
+EXACT = 2**53  # whole numbers below it are what they say as floats
+FEW_NEEDS = 5  # a recall from fewer is told apart from another by chance
 OPTIONS: dict[Better, str] = {"higher": "--fail-under", "lower": "--fail-over"}
 
 
@@ -56,7 +58,7 @@ def add_score_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run from a console; gives the exit status."""
-    parser = argparse.ArgumentParser(prog="contextviz score", description=__doc__)
+    parser = OneSentence(prog="contextviz score", description=__doc__)
     add_score_arguments(parser)
     return run(parser.parse_args(argv), sys.stdout, sys.stderr)
 
@@ -69,8 +71,10 @@ def run(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:
             raise Unusable("name a threshold, with --fail-under METRIC=VALUE or --fail-over METRIC=VALUE.")
         engines = chosen(args)
         session = opened(args.paths, args.session)
+        for each in engines:
+            _settings_notes(each, err)
         status = EXIT_PASSED
-        for one in measured(session, engines, args.summariser):
+        for one in measured(session, engines, args.summariser, args.scorer):
             status = max(status, _judge(one.run.key, one.card, thresholds, out, err))
     except Unusable as error:
         err.write(f"contextviz score: {error}\n")
@@ -86,14 +90,34 @@ def _judge(engine: str, card: Scorecard, thresholds: Sequence[Threshold], out: T
             err.write(f"contextviz score: {one.metric} of {safe(engine)} is unknown: {safe(metric.note)}\n")
             status = max(status, EXIT_UNUSABLE)
             continue
+        if metric.count is not None and metric.count < FEW_NEEDS:
+            err.write(
+                f"contextviz score: warning: {one.metric} of {safe(engine)} rests on {needs_words(metric)};"
+                f" fewer than {FEW_NEEDS} decide little.\n"
+            )
         is_good = one.holds(metric.value)
         wanted = "at least" if one.better == "higher" else "at most"
         out.write(
-            f"{'pass' if is_good else 'FAIL'}  {safe(engine)}  {one.metric} {metric.value:.6g} ({shown(metric)}),"
-            f" wanted {wanted} {one.bound:g}\n"
+            f"{'pass' if is_good else 'FAIL'}  {safe(engine)}  {one.metric} {exact(metric.value)} ({_known(metric)}),"
+            f" wanted {wanted} {exact(one.bound)}\n"
         )
         status = max(status, EXIT_PASSED if is_good else EXIT_FAILED)
     return status
+
+
+def exact(value: float) -> str:
+    """A number with all its digits, so that two that differ look it."""
+    return str(int(value)) if value == int(value) and abs(value) < EXACT else repr(value)
+
+
+def _settings_notes(one: Chosen, err: TextIO) -> None:
+    """Say what of the settings was not taken as it was given."""
+    for note in resolve(one.spec.settings, one.request.settings)[1]:
+        err.write(f"contextviz score: {safe(one.spec.key)}: {safe(note)}\n")
+
+
+def _known(metric: Metric) -> str:
+    return ", ".join(text for text in (shown(metric), needs_words(metric)) if text)
 
 
 def _thresholds(given: Sequence[str], better: Better) -> list[Threshold]:
@@ -112,10 +136,9 @@ def _threshold(text: str, better: Better) -> Threshold:
     if METRICS[name].better != better:
         other: Literal["higher", "lower"] = METRICS[name].better
         raise Unusable(f"{name} is better when it is {other}; use {OPTIONS[other]} {name}={value}.")
-    try:
-        bound = float(value)
-    except ValueError:
-        bound = math.nan
-    if not math.isfinite(bound):
+    bound = decimal_of(value)
+    if bound is None:
         raise Unusable(f"the bound of {name} is {value[:40]!r}; write a number, such as 0.5.")
+    if METRICS[name].unit == "share" and not 0 <= bound <= 1:
+        raise Unusable(f"the bound of {name} is {value[:40]!r}; it is a share, a number from 0 to 1.")
     return Threshold(name, bound)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TextIO
 
 from contextviz.analysis.replay import METRICS, Metric, sentences
@@ -10,28 +11,51 @@ from contextviz.cli.replay.measuring import Measured
 from contextviz.cli.replay.reading import Opened
 
 MOST_NOTES = 20
+MOST_LABELS = 4  # of metrics that are unknown for one reason
 
 
 def print_table(opened: Opened, runs: list[Measured], out: TextIO) -> None:
-    """Print the session, the metrics and the notes. Unknown is an em dash; an interval is in brackets."""
+    """Print the session, the metrics and the notes. Unknown is an em dash, its reason below; an interval is in
+    brackets."""
     material = opened.material
     out.write(
         f"{safe(opened.transcript.session.id)}: {plural(len(material.messages), 'message')},"
         f" {plural(len(material.points), 'model call')}\n\n"
     )
     rows = [["", *(safe(one.run.key) for one in runs)]]
-    rows += [[spec.label, *(shown(one.card.metrics[id]) for one in runs)] for id, spec in METRICS.items()]
+    rows += [[spec.label, *(_cell(one.card.metrics[id]) for one in runs)] for id, spec in METRICS.items()]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         cells = [row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
         out.write("  ".join(cells).rstrip() + "\n")
     for one in runs:
         said = [*sentences(one.card), *one.run.notes]
-        if said:
+        unknown = list(_unknown(one))
+        if said or unknown:
             out.write(f"\n{safe(one.run.key)}:\n")
-            out.writelines(f"  {safe(note)}\n" for note in said[:MOST_NOTES])
+            out.writelines(f"  {safe(note)}\n" for note in [*unknown, *said[:MOST_NOTES]])
             if len(said) > MOST_NOTES:
                 out.write(f"  and {len(said) - MOST_NOTES} more, in --json.\n")
+
+
+def _unknown(one: Measured) -> Iterator[str]:
+    """A line for each reason why a metric has no value: "— Cost: …"."""
+    reasons: dict[str, list[str]] = {}
+    for metric in one.card.metrics.values():
+        if metric.value is None:
+            reasons.setdefault(metric.note, []).append(metric.spec.label)
+    for reason, labels in reasons.items():
+        more = f" and {len(labels) - MOST_LABELS} more" if len(labels) > MOST_LABELS else ""
+        yield f"{DASH} {', '.join(labels[:MOST_LABELS])}{more}: {reason}"
+
+
+def needs_words(metric: Metric) -> str:
+    """How many needs a value rests on, in words; "" for a metric that is not of needs."""
+    return "" if metric.count is None else plural(metric.count, "need")
+
+
+def _cell(metric: Metric) -> str:
+    return f"{shown(metric)} ({needs_words(metric)})" if metric.value is not None and metric.count else shown(metric)
 
 
 def shown(metric: Metric) -> str:

@@ -50,6 +50,7 @@ class OpenVole(ReplayEngine):
         self._notebook = Notebook(self.whole("sessionTtl"))
         self._tell = Teller(host)
         self._answer: str | None = None
+        self._without_room: set[int] = set()  # calls
         self._begin()
 
     # ---- a task ----
@@ -113,6 +114,7 @@ class OpenVole(ReplayEngine):
         budget = self._budget()
         if self._window and budget.system + budget.tools + budget.reserve > self._window:
             self._tell.no_room(budget)
+            self._without_room.add(request.call)
             return self._assembly(self._budget(), "no call: no room for messages")
         trigger = self._trigger(budget)
         self._tell.evaluated(budget, trigger, len(self._messages), self.whole("compactThreshold"))
@@ -153,6 +155,13 @@ class OpenVole(ReplayEngine):
     def compact(self, request: CompactRequest) -> CompactResult:
         """The host's wish changes nothing: OpenVole has compacted and trimmed already, and calls over its budget."""
         return CompactResult(False, "OpenVole compacts before each call by its own rule, and then calls in any case")
+
+    def dispose(self) -> None:
+        """Say of the whole run how many of its windows OpenVole would have asked for no answer to."""
+        count = len(self._without_room)
+        if count:
+            calls = "1 call" if count == 1 else f"{count:,} calls"
+            self.host.noted(f"{calls} would have failed: system prompt, tools and reserve leave no room.")
 
     # ---- compaction and trimming ----
 

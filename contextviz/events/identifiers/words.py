@@ -56,6 +56,8 @@ _SYMBOL = re.compile(
     r"|[a-z]{1,40}[a-z0-9]{0,20}(?:[A-Z][a-z0-9]{1,40}){1,8}|(?:[A-Z][a-z0-9]{1,40}){2,8}"
     r"|_[a-z]\w{2,80})(?:\(\))?"
 )
+_PLACE_IN_FILE = re.compile(r"(?::\d{1,7}){1,2}$|#L\d{1,7}$|::[\w:.\[\]-]{1,200}$")
+_DRIVE = re.compile(r"[A-Za-z]:\\\w")
 _SEGMENT = re.compile(r"[\w.@+~ %-]{1,255}")
 # A number by itself, and its key looked for from there back: begun at the key, every word of a text would be one. The
 # sign or digit comes first and what may not stand before it second, since then a search runs from one to the next.
@@ -82,7 +84,9 @@ def find_words(text: str) -> Iterator[Span]:
                 yield kind, start + opens, start + ends
 
 
-@lru_cache(maxsize=16_384)  # texts of one session say the same words again and again; a word ends at 400 characters
+# Texts of one session say the same words again and again. It holds the words of one text of the most that is read: a
+# cache that is smaller than what is gone through in turn finds nothing at all. A word ends at 400 characters.
+@lru_cache(maxsize=40_960)
 def _judged(word: str) -> tuple[Span, ...]:
     """What a word is, or its sides are, with their places in it."""
     bare = word.removesuffix("()")
@@ -111,24 +115,27 @@ def _sides(word: str, start: int) -> Iterator[Span]:
 
 @lru_cache(maxsize=4_096)
 def classify(word: str) -> IdentifierKind | None:
-    """The class of one word, or None."""
-    if _URL.fullmatch(word):
+    """The class of one word, or None. A pattern is tried only where the word has a sign that the pattern cannot do
+    without: a text of paths would else cost twenty patterns a word."""
+    if not word:
+        return None
+    if "://" in word and _URL.fullmatch(word):
         return "url"
-    if _UUID.fullmatch(word) or _HEX.fullmatch(word) or _TOOL_ID.fullmatch(word) or _TICKET.fullmatch(word):
+    if _is_name_of_something(word):
         return "error" if _CODE.fullmatch(word) else "hash"
-    if _IPV4.fullmatch(word):
+    if word[0].isdigit() and _IPV4.fullmatch(word):
         return "url"
-    if _PINNED.fullmatch(word) or _VERSION.fullmatch(word):
+    if _is_version(word):
         return "version"
-    if _CODE.fullmatch(word) or _EXCEPTION.fullmatch(word):
+    if _CODE.fullmatch(word) or (word.endswith(("Error", "Exception", "Warning")) and _EXCEPTION.fullmatch(word)):
         return "error"
-    if _OPTION.fullmatch(word) or _ENV.fullmatch(word):
+    if (word.startswith("--") and _OPTION.fullmatch(word)) or ("_" in word and _ENV.fullmatch(word)):
         return "key"
     if _is_host(word):
         return "url"
     if is_path(word):
         return "path"
-    assigned = _ASSIGNED.fullmatch(word)
+    assigned = _ASSIGNED.fullmatch(word) if "=" in word else None
     if assigned and _ENV.fullmatch(assigned["key"]) and not _PLAIN_NUMBER.fullmatch(assigned["value"]):
         return "key" if classify(assigned["value"]) is None else None
     if _SYMBOL.fullmatch(word) and word not in EVERYDAY:
@@ -136,20 +143,37 @@ def classify(word: str) -> IdentifierKind | None:
     return None
 
 
+def _is_name_of_something(word: str) -> bool:
+    """A UUID, a hash, a tool's id or a ticket."""
+    if word.isalnum():
+        return _HEX.fullmatch(word) is not None
+    if "-" not in word and "_" not in word and word[0] != "#":
+        return False
+    return any(pattern.fullmatch(word) for pattern in (_UUID, _TOOL_ID, _TICKET))
+
+
+def _is_version(word: str) -> bool:
+    if ("=" in word or "@" in word or "-" in word) and _PINNED.fullmatch(word):
+        return True
+    return (word[0] in "vV" or word[0].isdigit()) and _VERSION.fullmatch(word) is not None
+
+
 def _is_host(word: str) -> bool:
-    host = _HOST.fullmatch(word)
+    host = _HOST.fullmatch(word) if ":" in word else None
     if host:
         name = word[: host.start("port")]
         return ("." in name and name.rpartition(".")[2] not in EXTENSIONS) or name == "localhost"
-    domain = _DOMAIN.fullmatch(word)
+    domain = _DOMAIN.fullmatch(word) if "." in word else None
     return domain is not None and domain["top"] in TOP_DOMAINS
 
 
 def is_path(word: str) -> bool:
     """Whether a word is a file path: rooted, with a known ending, or of folders that look like folders."""
-    bare = re.sub(r"(?::\d{1,7}){1,2}$|#L\d{1,7}$|::[\w:.\[\]-]{1,200}$", "", word)
-    if re.match(r"[A-Za-z]:\\\w", bare):
+    bare = _PLACE_IN_FILE.sub("", word) if ":" in word or "#" in word else word
+    if "\\" in bare and _DRIVE.match(bare):
         return True
+    if "/" not in bare and "." not in bare and bare not in BARE_FILES:
+        return False
     name = bare.rstrip("/").rpartition("/")[2]
     stem, dot, ending = name.rpartition(".")
     is_file = (bool(dot) and bool(stem) and ending in EXTENSIONS) or name in BARE_FILES

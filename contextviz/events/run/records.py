@@ -34,7 +34,7 @@ class RunCall:
     messages). `tokens` are the window's by the run's estimator, without `system_tokens` of the settings;
     `engine_tokens` the engine's own number. `kept_items` and `kept_tokens` are the prefix shared with the window
     before, `broken_by` the reason of the first item that differs. `hash` is of the whole window: equal windows have
-    equal ones. `is_over`: beyond the budget.
+    equal ones. `is_over`: beyond the budget, or the engine says that it does not fit.
     """
 
     index: int
@@ -89,7 +89,8 @@ class RunMessage:
 @dataclass(slots=True)
 class Run:
     """A replay, whole. `engine` and `version` name the rule, `settings` what it was set to, `notes` what was clamped,
-    left out or simulated. `qualities` by part of the engine. Windows are in `log`, one a call, in order."""
+    left out or simulated. `qualities` by part of the engine. Windows are in `log`, one a call, in order.
+    `failed_summaries` counts, of the `summariser_calls`, those that gave none, by the sentence that said why."""
 
     engine: str
     version: str
@@ -108,6 +109,7 @@ class Run:
     events: list[EngineEvent] = field(default_factory=list)
     originals: list[RunOriginal] = field(default_factory=list)
     summariser_calls: int = 0
+    failed_summaries: dict[str, int] = field(default_factory=dict)
     left_out_events: int = 0
 
     @property

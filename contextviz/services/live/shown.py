@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from contextviz.analysis.live.alarms import by_the_client
@@ -22,11 +23,18 @@ def quiet_event(row: LiveEvent) -> dict[str, Any]:
         "kind": row.kind,
         "at": row.at.isoformat() if row.at else None,
         "seen_at": row.seen_at.isoformat(),
+        "shown_at": shown_at(row).isoformat(),
         "call": None if row.call_index is None else row.call_index + 1,
         "title": title_of(row),
         "sentence": sentence_of(row),
         "href": address_of(row),
     }
+
+
+def shown_at(row: LiveEvent) -> datetime:
+    """The time beside it: its own where it has one, and when it was told where not. A session that is found is told
+    now however old it is: rows stand in the order of telling, and its own time would look out of order."""
+    return row.seen_at if row.kind == "session" or row.at is None else row.at
 
 
 def title_of(row: LiveEvent) -> str:

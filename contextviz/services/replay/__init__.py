@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from contextviz.services.replay.loading import NotReplayable
 from contextviz.services.replay.performing import execute_run
+from contextviz.services.replay.recorded import RecordedSpend, recorded_spend
 from contextviz.services.replay.removing import delete_run
 from contextviz.services.replay.starting import (
     MOST_RUNS,
+    NO_WINDOWS,
     Measure,
     ReplayRefused,
     Started,
     TooManyRuns,
     catalogue,
+    scorer_specs,
     start_run,
 )
 from contextviz.services.replay.summarisers import summariser_choices, summariser_specs
@@ -22,11 +25,13 @@ from contextviz.services.replay.what_if import Cut, Evicted, NeedsJob, WhatIf, p
 
 __all__ = [
     "MOST_RUNS",
+    "NO_WINDOWS",
     "Cut",
     "Evicted",
     "Measure",
     "NeedsJob",
     "NotReplayable",
+    "RecordedSpend",
     "ReplayRefused",
     "Started",
     "TooManyRuns",
@@ -35,6 +40,8 @@ __all__ = [
     "delete_run",
     "execute_run",
     "preview",
+    "recorded_spend",
+    "scorer_specs",
     "start_run",
     "summariser_choices",
     "summariser_specs",

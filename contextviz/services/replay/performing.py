@@ -13,9 +13,14 @@ from django.utils import timezone
 
 from contextviz.analysis.composition.categories import category_of
 from contextviz.charts import words
+from contextviz.engines.material import NOTHING_TO_REPLAY
 from contextviz.engines.oracle import Oracle
+from contextviz.engines.recording import failures_of
 from contextviz.engines.registry import NoSuchEngine, named
 from contextviz.engines.replay import replay
+from contextviz.engines.scoring.registry import DEFAULT as DEFAULT_SCORER
+from contextviz.engines.scoring.registry import scorer
+from contextviz.engines.scoring.scorer import NoSuchScorer
 from contextviz.engines.summaries import SummariserFailed
 from contextviz.engines.summarising.registry import NoSuchSummariser
 from contextviz.events.run import Run
@@ -63,6 +68,8 @@ def _replay(job: JobRun, record: RunRecord) -> None:
         loaded = load(record.session_id)
         if loaded.revision != record.session_revision:
             raise JobFailed(CHANGED, can_retry=False)
+        if not loaded.material.points:  # its speakers are sub-agents
+            raise JobFailed(NOTHING_TO_REPLAY, can_retry=False)
         known = yardstick_of(loaded, request_of(job.params))
         made = _made(job, record, loaded, known)
         card = scored(made, loaded, known)
@@ -71,7 +78,7 @@ def _replay(job: JobRun, record: RunRecord) -> None:
         _save(record, made, loaded, card)
         # What the engine wrote stands in no message, but a text without an index would look like one left behind.
         index_fresh(before, lambda: None)
-    except (NotFound, NoSuchEngine, NoSuchSummariser) as error:
+    except (NotFound, NoSuchEngine, NoSuchSummariser, NoSuchScorer) as error:
         raise JobFailed(str(error), can_retry=False) from error
     except NotReplayable as error:
         raise JobFailed(str(error), can_retry=error.can_retry) from error
@@ -82,16 +89,30 @@ def _replay(job: JobRun, record: RunRecord) -> None:
 def _made(job: JobRun, record: RunRecord, loaded: Loaded, known: Yardstick) -> Run:
     engine = named(str(job.params["engine"]))
     material = with_foreknowledge(loaded.material, known) if engine is Oracle else loaded.material
-    summarise = summariser_for(str(job.params["summariser"]), record.session_id, material)
+    read = 0
+
+    def tell(done: int, total: int) -> None:
+        nonlocal read
+        read = done
+        job.progress(done, total)
+
+    def look() -> None:
+        job.progress(read)  # raises JobCancelled, also while an endpoint is waited for
+
+    summarise = summariser_for(str(job.params["summariser"]), record.session_id, material, look)
+    likeness = scorer(str(job.params.get("scorer") or DEFAULT_SCORER))  # not in jobs from before there was a choice
     try:
         made = replay(
             material, engine, request_of(job.params), pool=loaded.pool, summarise=summarise,
-            progress=lambda done, total: job.progress(done, total),
+            scorer=likeness, progress=tell,
         )  # fmt: skip
     finally:
         told = summarise.close() if isinstance(summarise, Remembering) else None
     if told is not None and made.summariser is not None:
         made.notes.append(told)
+        if made.summariser_calls and sum(made.failed_summaries.values()) == made.summariser_calls:
+            # By an endpoint that answers it would be another run; by a rule that has nothing to say it would not.
+            raise JobFailed(failures_of(made))
     return made
 
 

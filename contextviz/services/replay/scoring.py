@@ -25,12 +25,12 @@ def scored(run: Run, loaded: Loaded, known: Yardstick) -> dict[str, Any]:
     """The scorecard as plain values: Scorecard.as_json of analysis.replay, `sentences`, the first needs `missed`."""
     card = scorecard(
         run, loaded.pool, history=known.history, needs=known.needs, outputs=known.outputs, prices=price_table(),
-        root=loaded.transcript.session.cwd,
+        root=loaded.transcript.session.cwd, summaries=known.summaries_of(run),
     )  # fmt: skip
     missed = [_missed(one) for one in card.recall.missed[:MOST_MISSED]]
     return {
         **card.as_json(), "sentences": list(sentences(card)), "missed": missed,
-        "missed_count": card.recall.total_missed,
+        "missed_count": card.recall.total_missed if card.recall.is_known else None,
     }  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -13,14 +13,19 @@ import orjson
 from django.db import transaction
 
 from contextviz.engines.engine import EngineSpec
+from contextviz.engines.material import NOTHING_TO_REPLAY
 from contextviz.engines.registry import engines, named
-from contextviz.engines.replay import RunRequest
+from contextviz.engines.replay import MOST_TOKENS, RunRequest
+from contextviz.engines.scoring.registry import DEFAULT as DEFAULT_SCORER
+from contextviz.engines.scoring.registry import ScorerSpec, scorer_spec, scorers
+from contextviz.engines.scoring.scorer import NoSuchScorer
 from contextviz.engines.settings import Value, resolve
 from contextviz.engines.summarising.registry import NoSuchSummariser
 from contextviz.services.jobs import open_job
 from contextviz.services.replay.summarisers import chosen, identity_of
+from contextviz.services.yardstick import RECORDED
 from contextviz.store.bulk import BIGGEST, bounded, clean_deep
-from contextviz.store.models import RunRecord, SessionRecord
+from contextviz.store.models import MessageRecord, RunRecord, SessionRecord
 from contextviz.store.queries import runs, sessions
 from contextviz.store.viewing import current_viewer
 from contextviz.tokens.estimators import ESTIMATORS
@@ -28,7 +33,7 @@ from contextviz.tokens.estimators import ESTIMATORS
 MOST_RUNS = 40
 MOST_SETTINGS = 100
 MOST_SETTING_CHARS = 200
-LARGEST_WINDOW = 100_000_000  # tokens
+NO_WINDOWS = "The session's source holds no context windows, so it cannot be replayed as recorded."
 
 
 class ReplayRefused(Exception):
@@ -53,11 +58,13 @@ class Measure:
 @dataclass(frozen=True, slots=True)
 class Started:
     """The run, and the job that does it. Where it `is_new` (asked for now, or again after it had failed) the job is to
-    be enqueued after commit; else the same was asked before. `job_id` is None where that job's row is gone."""
+    be enqueued after commit; else the same was asked before. `job_id` is None where that job's row is gone. `notes` say
+    what of this request's settings was clamped or left out, also where the run is of another request."""
 
     run_id: UUID
     job_id: UUID | None
     is_new: bool
+    notes: tuple[str, ...] = ()
 
 
 def catalogue() -> list[EngineSpec]:
@@ -65,9 +72,14 @@ def catalogue() -> list[EngineSpec]:
     return [engine.spec for engine in engines()]
 
 
+def scorer_specs() -> list[ScorerSpec]:
+    """What stands in for an index of embeddings, as far as it is installed here, the default first."""
+    return scorers()
+
+
 def start_run(
     session_id: int, engine: str, settings: Mapping[str, Any] | None = None, *, measure: Measure = Measure(),
-    summariser: str = "", now: datetime,
+    summariser: str = "", scorer: str = "", now: datetime,
 ) -> Started:  # fmt: skip
     """Ask for a replay of a session by the engine of an id or key (`flowctx`, `flowctx@port-0.1.0`).
 
@@ -79,28 +91,36 @@ def start_run(
     given = checked(settings or {}, measure)
     if not row.message_count:
         raise ReplayRefused("This session has no messages, so there is nothing to replay.")
+    if not row.call_count and not has_speakers(session_id):
+        raise ReplayRefused(NOTHING_TO_REPLAY)
+    if spec.id == RECORDED and not row.snapshot_count:
+        raise ReplayRefused(NO_WINDOWS)
     try:
-        summarise = chosen(summariser) if spec.uses_summariser else None
-    except NoSuchSummariser as error:
+        # Also for engines without one: a name that means nothing is a mistake.
+        summarise, likeness = chosen(summariser), scorer_spec(scorer or DEFAULT_SCORER).id
+    except (NoSuchSummariser, NoSuchScorer) as error:
         raise ReplayRefused(str(error)) from error
-    values, _ = resolve(spec.settings, given)
-    by = None if summarise is None else identity_of(summarise)
-    key = config_hash(spec, values, measure, by, row.revision)
+    values, notes = resolve(spec.settings, given)
+    by = identity_of(summarise) if spec.uses_summariser else None
+    likeness = likeness if spec.uses_scorer else ""
+    key = config_hash(spec, values, measure, by, likeness or None, row.revision)
     params = {
         "engine": spec.key, "settings": given, "measure": asdict(measure), "summariser": summariser,
+        "scorer": likeness,
         "title": f"{spec.label}: {row.title or row.source_id}",
     }  # fmt: skip
     record = RunRecord(
         session_id=session_id, config_hash=key, session_revision=row.revision, engine=bounded(spec.id, 64),
         version=bounded(spec.version, 64), label=bounded(spec.label, 200), settings=clean_deep(values),
         asked=asdict(measure), qualities=clean_deep(dict(spec.qualities)),
-        summariser="" if summarise is None else bounded(summarise.id, 200), person_id=current_viewer().user_id,
-        created_at=now,
+        summariser=bounded(summarise.id, 200) if spec.uses_summariser else "", scorer=likeness,
+        person_id=current_viewer().user_id, created_at=now,
     )  # fmt: skip
     with transaction.atomic():
         # One at a time a session, so that two who ask for the same at once get the same run.
         SessionRecord.objects.select_for_update().filter(pk=session_id).first()
-        return _found_again(record, params, now) or _opened(record, params, now)
+        started = _found_again(record, params, now) or _opened(record, params, now)
+    return replace(started, notes=tuple(notes))
 
 
 def checked(settings: Mapping[str, Any], measure: Measure) -> dict[str, Any]:
@@ -116,8 +136,8 @@ def checked(settings: Mapping[str, Any], measure: Measure) -> dict[str, Any]:
             raise ReplayRefused(f"The setting {name[:60]!r} is longer than {MOST_SETTING_CHARS} characters.")
     for name in ("window", "reserve", "system_tokens"):
         tokens = getattr(measure, name)
-        if tokens is not None and not 0 <= tokens <= LARGEST_WINDOW:
-            raise ReplayRefused(f"{name} is 0 to {LARGEST_WINDOW:,} tokens, not {tokens:,}.")
+        if tokens is not None and not 0 <= tokens <= MOST_TOKENS:
+            raise ReplayRefused(f"{name} is 0 to {MOST_TOKENS:,} tokens, not {tokens:,}.")
     if measure.estimator is not None and measure.estimator not in ESTIMATORS:
         raise ReplayRefused(
             f"There is no estimator {measure.estimator[:60]!r}. There are: {', '.join(sorted(ESTIMATORS))}."
@@ -125,12 +145,18 @@ def checked(settings: Mapping[str, Any], measure: Measure) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
+def has_speakers(session_id: int) -> bool:
+    """Whether a user or a model says anything in a session: a replay takes its calls from these, where the session
+    reports none."""
+    return MessageRecord.objects.filter(session_id=session_id, role__in=("user", "assistant")).exists()
+
+
 def config_hash(
     spec: EngineSpec, settings: Mapping[str, Value], measure: Measure, summariser: Mapping[str, Any] | None,
-    revision: int,
+    scorer: str | None, revision: int,
 ) -> str:  # fmt: skip
-    """What makes two requests one: engine and version, settings, measure, summariser, the session's state."""
-    parts = [spec.key, dict(settings), asdict(measure), summariser, revision]
+    """What makes two requests one: engine and version, settings, measure, summariser, scorer, the session's state."""
+    parts = [spec.key, dict(settings), asdict(measure), summariser, scorer, revision]
     return hashlib.sha256(orjson.dumps(clean_deep(parts), option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from urllib.parse import urlsplit
 
@@ -23,6 +24,7 @@ from contextviz.engines.summarising.registry import (
     summarisers,
 )
 from contextviz.services.replay.endpoint import MODEL, URL, EndpointSettings, EndpointSummariser
+from contextviz.services.replay.watched import nothing
 from contextviz.store.bulk import clean_deep
 from contextviz.store.models import KeptSummaryRecord
 
@@ -44,7 +46,9 @@ def summariser_specs() -> list[SummariserSpec]:
 def endpoint_settings() -> EndpointSettings | None:
     """The endpoint that this installation's owner has set; None (off) without one."""
     url, model = site.SUMMARISER_URL, site.SUMMARISER_MODEL
-    return EndpointSettings(url, model, site.SUMMARISER_KEY) if url and model else None
+    if not url or not model:
+        return None
+    return EndpointSettings(url, model, site.SUMMARISER_KEY, timeout_seconds=site.SUMMARISER_TIMEOUT_SECONDS)
 
 
 def _endpoint_spec(found: EndpointSettings) -> SummariserSpec:
@@ -58,20 +62,22 @@ def by_rule(material: Material) -> Summariser:
     return summariser(DEFAULT, material)
 
 
-def chosen(name: str, material: Material | None = None) -> Summariser:
+def chosen(name: str, material: Material | None = None, look: Callable[[], None] = nothing) -> Summariser:
     """A fresh summariser by its id (the default's where it is empty) for one run over `material`; raises
-    NoSuchSummariser."""
+    NoSuchSummariser. `look` is called while an endpoint is waited for (EndpointSummariser)."""
     if name != EndpointSummariser.id:
         return summariser(name or DEFAULT, material)
     found = endpoint_settings()
     if found is None:
         raise NoSuchSummariser(f"No endpoint is set for summaries: set {URL} and {MODEL} (docs/settings.md).")
-    return EndpointSummariser(found)
+    return EndpointSummariser(found, look)
 
 
-def summariser_for(name: str, session_id: int, material: Material) -> Summariser:
+def summariser_for(
+    name: str, session_id: int, material: Material, look: Callable[[], None] = nothing
+) -> Summariser:  # fmt: skip
     """The same for a run of a session: what an endpoint was paid for is not asked again."""
-    found = chosen(name, material)
+    found = chosen(name, material, look)
     return Remembering(found, session_id) if isinstance(found, EndpointSummariser) else found
 
 
@@ -116,12 +122,14 @@ class Remembering:
 
     def close(self) -> str:
         """Let go of the endpoint's connections; what was asked of it, as a note."""
-        if isinstance(self.inner, EndpointSummariser):
-            self.inner.close()
-        used = self.inner.settings
-        calls, tokens = used.get("calls", 0), used.get("tokens", 0)
-        asked = f"{calls:,} asked for now ({tokens:,} tokens)"
-        return f"Summaries by {used.get('model', self.id)}: {asked}, {self.known:,} kept from before."
+        inner = self.inner
+        if isinstance(inner, EndpointSummariser):
+            inner.close()
+        calls, tokens, cut = (int(getattr(inner, name, 0)) for name in ("calls", "tokens", "cut"))
+        return (
+            f"Summaries by {inner.settings.get('model', self.id)}: {calls:,} asked for now ({tokens:,} tokens),"
+            f" {self.known:,} kept from before, {cut:,} longer than asked for and cut."
+        )
 
     def _key(self, request: SummaryRequest) -> str:
         asked = clean_deep([identity_of(self.inner), asdict(request)])

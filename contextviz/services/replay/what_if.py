@@ -7,15 +7,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from contextviz.engines.material import NOTHING_TO_REPLAY, Material
 from contextviz.engines.oracle import Oracle
 from contextviz.engines.registry import named
 from contextviz.engines.replay import RunRequest, replay
+from contextviz.engines.scoring.registry import DEFAULT as DEFAULT_SCORER
+from contextviz.engines.scoring.registry import scorer as scorer_of
+from contextviz.engines.scoring.scorer import NoSuchScorer, Scorer
+from contextviz.engines.summaries import Summariser
+from contextviz.engines.summarising.registry import NoSuchSummariser
 from contextviz.events.run import Plain, Run, RunBoundary, RunSettings
 from contextviz.services.export.sizes import text_bytes
+from contextviz.services.replay.endpoint import EndpointSummariser
 from contextviz.services.replay.loading import NotReplayable, load
 from contextviz.services.replay.scoring import yardstick_of
 from contextviz.services.replay.starting import Measure, ReplayRefused, checked
-from contextviz.services.replay.summarisers import by_rule
+from contextviz.services.replay.summarisers import by_rule, chosen
 from contextviz.services.yardstick import with_foreknowledge
 from contextviz.store.queries import sessions
 
@@ -76,12 +83,17 @@ class WhatIf:
     peak_tokens: int | None
     cuts: list[Cut]
     cut_count: int
+    summariser: str | None = None
+    scorer: str | None = None
 
 
 def preview(
-    session_id: int, engine: str, settings: Mapping[str, Any] | None = None, *, measure: Measure = Measure()  # noqa: B008
+    session_id: int, engine: str, settings: Mapping[str, Any] | None = None, *, measure: Measure = Measure(),  # noqa: B008
+    summariser: str = "", scorer: str = "",
 ) -> WhatIf:  # fmt: skip
-    """The cuts that an engine would make in a session; nothing is kept. Summaries are made by rule.
+    """The cuts that an engine would make in a session; nothing is kept. Summaries and likeness are by the rules that
+    `summariser` and `scorer` name (the defaults where empty); an endpoint is never asked, so that notes stand in for
+    it, and the default for a scorer that is not installed. The result says which it was.
 
     Raises NotFound, NoSuchEngine, ReplayRefused, and NeedsJob where the session is long or the replay takes more than
     three seconds.
@@ -99,14 +111,31 @@ def preview(
         loaded = load(session_id)
     except NotReplayable as error:
         raise ReplayRefused(str(error)) from error
+    if not loaded.material.points:
+        raise ReplayRefused(NOTHING_TO_REPLAY)
     request = RunRequest(given, measure.window, measure.reserve, measure.system_tokens, measure.estimator)
     material = loaded.material
     if kind is Oracle:
         material = with_foreknowledge(material, yardstick_of(loaded, request))
     made = replay(
-        material, kind, request, pool=loaded.pool, summarise=by_rule(material), progress=_stopping_at(until)
+        material, kind, request, pool=loaded.pool, summarise=_summariser(summariser, material),
+        scorer=_scorer(scorer), progress=_stopping_at(until),
     )  # fmt: skip
     return _shown(made)
+
+
+def _summariser(name: str, material: Material) -> Summariser:
+    try:
+        return by_rule(material) if name == EndpointSummariser.id else chosen(name, material)
+    except NoSuchSummariser:  # of a run from before it was removed
+        return by_rule(material)
+
+
+def _scorer(name: str) -> Callable[[], Scorer]:
+    try:
+        return scorer_of(name or DEFAULT_SCORER)
+    except NoSuchScorer:
+        return scorer_of(DEFAULT_SCORER)
 
 
 def _stopping_at(until: float) -> Callable[[int, int], None]:
@@ -126,6 +155,7 @@ def _shown(made: Run) -> WhatIf:
         len(made.calls), sum(call.is_over for call in made.calls),
         max((call.tokens for call in made.calls), default=None),
         [_cut(made, boundary) for boundary in made.boundaries[:MOST_CUTS]], len(made.boundaries),
+        made.summariser, made.scorer,
     )  # fmt: skip
 
 

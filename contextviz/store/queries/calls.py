@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
-from django.db.models import Count
+from django.db.models import BooleanField, Case, Count, F, Q, Sum, Value, When
 
 from contextviz.events.call import ModelCall
 from contextviz.events.compaction import Compaction
 from contextviz.events.problem import ReadProblem
+from contextviz.events.usage import TokenUsage
 from contextviz.store.models import CallRecord, CompactionRecord, ProblemRecord
 from contextviz.store.rows.call import CALLS, COMPACTIONS, PROBLEMS
 from contextviz.store.values import NotFound
+from contextviz.tokens.prices import LONG_PROMPT
 
+_USAGE = (
+    "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens",
+    "cache_write_5m_tokens", "cache_write_1h_tokens", "cost_usd",
+)  # fmt: skip
+_MAIN = Q(agent="", on_active_path=True)
 LISTS = ("kept", "context_items")  # neighbours in COMPACTIONS.columns
 
 
@@ -45,6 +53,48 @@ def last_main_call(session_id: int) -> ModelCall | None:
     found = CallRecord.objects.filter(session_id=session_id, agent="", purpose="turn", on_active_path=True)
     row = found.order_by("-index").values_list(*CALLS.columns).first()
     return CALLS.to_event(row) if row else None
+
+
+@dataclass(frozen=True, slots=True)
+class CallUsage:
+    """The usage of calls that cost alike, added up; `is_long` above prices.LONG_PROMPT, `is_complete` where both the
+    prompt and the answer are counted."""
+
+    model: str | None
+    basis: str
+    is_long: bool
+    is_complete: bool
+    calls: int
+    usage: TokenUsage
+
+
+def main_usage(session_id: int) -> list[CallUsage]:
+    """The usage of the main chain's turns on the active path, by what they cost at. One query."""
+    found = CallRecord.objects.filter(_MAIN, session_id=session_id, purpose="turn")
+    flags = {
+        "is_long": _flag(prompt_tokens__gt=LONG_PROMPT),
+        "is_complete": _flag(prompt_tokens__isnull=False, output_tokens__isnull=False),
+        "has_cost": _flag(cost_usd__isnull=False),
+    }
+    by = ("model", "basis", *flags)
+    sums = {f"sum_{name}": Sum(F(name)) for name in _USAGE}
+    rows = found.annotate(**flags).values(*by).annotate(number=Count("index"), **sums).order_by(*by)
+    return [
+        CallUsage(row["model"] or None, row["basis"], row["is_long"], row["is_complete"], row["number"],
+                  TokenUsage(**{name: row[f"sum_{name}"] for name in _USAGE}))
+        for row in rows
+    ]  # fmt: skip
+
+
+def _flag(**holds: object) -> Case:
+    return Case(When(**holds, then=Value(True)), default=Value(False), output_field=BooleanField())
+
+
+def summaries_of_main(session_id: int) -> tuple[int, int]:
+    """How many calls of the main chain on the active path were for a summary, and how many of its compactions made
+    one. Two queries."""
+    asked = CallRecord.objects.filter(_MAIN, session_id=session_id, purpose="summary").count()
+    return asked, CompactionRecord.objects.filter(_MAIN, session_id=session_id, kind="summary").count()
 
 
 def calls_at(session_id: int, indexes: Collection[int]) -> dict[int, ModelCall]:

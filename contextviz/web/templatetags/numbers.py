@@ -83,9 +83,22 @@ def when(value: datetime | str | None, form: str = "full") -> str | SafeString:
         given = value
     moment = given if given.tzinfo else given.replace(tzinfo=UTC)
     local = timezone.localtime(moment)
-    exact = f"{local:%Y-%m-%d %H:%M:%S} {local.tzname()}"
     shown = _spelled(local, timezone.localtime(timezone.now()), form)
-    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact, shown)
+    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), _exact(moment), shown)
+
+
+@register.filter
+def told(shown: datetime, own: datetime | None) -> SafeString:
+    """A feed's <time>: when it was told, as `when` writes it; where its own time is another, that is the title."""
+    if own is None or own == shown:
+        return format_html("{}", when(shown, "feed"))
+    spelled = _spelled(timezone.localtime(shown), timezone.localtime(timezone.now()), "feed")
+    return format_html('<time datetime="{}" title="{}">{}</time>', shown.isoformat(), _exact(own), spelled)
+
+
+def _exact(moment: datetime) -> str:
+    local = timezone.localtime(moment)
+    return f"{local:%Y-%m-%d %H:%M:%S} {local.tzname()}"
 
 
 def _spelled(local: datetime, now: datetime, form: str) -> str:

@@ -111,8 +111,9 @@ class Feed extends HTMLElement {
     part.id = `ev-${row.id}`;
     part.classList.add(row.kind);
     if (this.kinds[row.kind]) part.dataset.kind = this.kinds[row.kind];
-    const at = row.at ?? row.seen_at, time = part.querySelector("time"), link = part.querySelector("a");
-    time.dateTime = time.title = at;
+    const at = row.shown_at, time = part.querySelector("time"), link = part.querySelector("a");
+    time.dateTime = at;
+    time.title = row.at ?? at; // its own time, where it is another
     time.textContent = this.clock(new Date(at));
     part.querySelector("use").setAttribute("href", `${document.body.dataset.icons}#${this.marks[row.kind] ?? "unknown"}`);
     link.href = row.href;

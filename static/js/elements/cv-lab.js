@@ -14,11 +14,10 @@ class Lab extends HTMLElement {
     this.last = Number(this.dataset.calls) || 1;
     this.call = Number(this.dataset.call) || this.last;
     this.marks = [];
-    this.head = this.overlay("head");
-    this.cursor = this.overlay("cursor");
-    this.tried = this.overlay("tried");
+    [this.head, this.cursor, this.tried] = ["head", "cursor", "tried"].map((name) => this.overlay(name));
     this.place();
     this.track.addEventListener("keydown", (event) => this.key(event), { signal });
+    document.addEventListener("keydown", (event) => { if (this.meta && event.shiftKey && /^Arrow(Left|Right)$/.test(event.key) && !event.target.closest?.("input, textarea, select, dialog")) this.key(event); }, { signal, capture: true });
     this.track.addEventListener("pointerdown", (event) => this.press(event), { signal });
     this.track.addEventListener("pointermove", (event) => this.hover(event), { signal });
     this.track.addEventListener("pointerleave", () => { this.cursor.hidden = true; }, { signal });
@@ -122,6 +121,7 @@ class Lab extends HTMLElement {
     const url = new URL(location.href);
     for (const name of ["from", "boundary", "node"]) url.searchParams.delete(name);
     url.searchParams.set("call", call);
+    if (this.dataset.runs && !url.searchParams.has("run")) url.searchParams.set("runs", this.dataset.runs); // whatever is replayed later
     url.hash = "";
     history.replaceState(history.state, "", url);
     this.track.setAttribute("aria-valuenow", call);

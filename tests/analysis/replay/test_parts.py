@@ -56,21 +56,36 @@ def test_a_kept_prefix_is_read_from_the_cache_and_the_rest_is_written() -> None:
     found = bill(stepped().run, outputs, PRICES)
     # Prompts: 1,100 new; 1,100 kept and 50 new; 1,010 kept and 80 new.
     assert (found.cached, found.written, found.output) == (2_110, 1_230, 24)
-    assert found.tokens == 3_364 and found.basis == "derived"
+    # The windows are counted by an estimator, whatever the provider reported of the answers.
+    assert found.tokens == 3_364 and found.basis == "estimated" and found.are_answers_reported
     assert found.cost == pytest.approx((2_110 * 1 + 1_230 * 12 + 24 * 50) / 1e6)
 
 
 def test_a_model_without_cache_prices_pays_plain_input() -> None:
     found = bill(stepped().run, [CallOutput(1, False, "plain")] * 3, PRICES)
     assert found.cost == pytest.approx((3_340 * 10 + 3 * 50) / 1e6)
-    assert found.basis == "estimated"
+    assert found.basis == "estimated" and not found.are_answers_reported
 
 
 @pytest.mark.parametrize("output", [CallOutput(None, False, "whole"), CallOutput(5, True, None)])
 def test_what_is_not_known_is_not_billed(output: CallOutput) -> None:
     found = bill(stepped().run, [CallOutput(1, True, "whole"), output, CallOutput(1, True, "whole")], PRICES)
-    assert found.cost is None and found.unpriced == 1
+    assert found.cost is None and found.unpriced.total() == 1
     assert (found.tokens is None) == (output.tokens is None)
+
+
+def test_a_prompt_above_what_the_price_holds_for_is_not_a_model_without_a_price() -> None:
+    made = RunBuilder(system_tokens=200_000)
+    for size in (0, 1):
+        made.call(made.item("user", words(size + 1, "w")))
+    found = bill(made.run, [CallOutput(1, True, "short"), CallOutput(1, True, "unheard-of")], PRICES)
+    assert found.cost is None and dict(found.unpriced) == {"long": 1, "model": 1}
+    assert found.why_no_cost == (
+        "The model is not in the price list for calls: 1."
+        " The price list has no price for prompts above 200,000 tokens, which calls have: 1."
+    )
+    # Other models cost the same above it.
+    assert bill(made.run, [CallOutput(1, True, "whole")] * 2, PRICES).cost is not None
 
 
 def test_no_price_list_and_no_answers_give_no_cost() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from contextviz.events.identifiers import GRAMMAR, KINDS, MAX_CHARS, base_name, canonical, extract, read
 from contextviz.events.identifiers.kept import Kept
+from contextviz.events.identifiers.words import _judged
 
 LABELLED = json.loads((Path(__file__).parent / "labelled.json").read_text("utf-8"))
 
@@ -101,3 +102,11 @@ def test_what_was_found_is_kept_by_its_text_and_how_it_was_read_and_the_oldest_i
     assert ask("auser"[:1], "user") == ["a"] and reads == ["a", "auser", "b"]
     ask("a")
     assert reads == ["a", "auser", "b", "a"]
+
+
+def test_words_are_judged_once_however_many_a_text_has() -> None:
+    words = [f"m/f{number}.py" for number in range(18_000)]
+    assert len(extract(" ".join(words))) == len(words)
+    before = _judged.cache_info().misses
+    assert len(extract("and " + " ".join(words))) == len(words)
+    assert _judged.cache_info().misses - before < 10

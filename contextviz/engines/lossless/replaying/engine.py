@@ -52,6 +52,7 @@ class Lossless(ReplayEngine):
             self._conversation, self._config, _Counting(self), passed=self._passed, salt=host.session_id
         )
         self._passes: list[Pass] = []
+        self._told_lost: set[int] = set()
         self._is_owed = False
         self._calls = 0
 
@@ -64,6 +65,7 @@ class Lossless(ReplayEngine):
     def ingest(self, message: ReplayMessage) -> None:
         """See Engine."""
         self._messages[message.seq] = message
+        self._windows.arrived(message)
         self._conversation.append(row_of(message))
 
     def after_turn(self, messages: object) -> None:
@@ -97,6 +99,7 @@ class Lossless(ReplayEngine):
             request.budget, tail_count=config.fresh_tail_count, tail_most=config.fresh_tail_max_tokens,
             prompt=request.prompt, is_prompt_aware=self.flag("promptAwareEviction"),
         )  # fmt: skip
+        self._tell_lost()
         chosen = window.selection
         evicted = len(self._conversation.items) - len(chosen.chosen)
         self.host.told(
@@ -107,6 +110,19 @@ class Lossless(ReplayEngine):
             "exact",
         )  # fmt: skip
         return Assembly(window.parts, window.tokens, mode=chosen.mode, is_over=window.is_over)
+
+    def _tell_lost(self) -> None:
+        """Tell of each result that a window leaves out for want of its call, once."""
+        for seq in self._windows.lost:
+            if seq in self._told_lost:
+                continue
+            self._told_lost.add(seq)
+            self.host.told(
+                "message.trimmed",
+                {"msg": seq, "action": "drop", "tokensSaved": row_of(self._messages[seq]).tokens,
+                 "reason": "no call of this result stands before it in the window: it is dropped, as upstream does"},
+                "exact",
+            )  # fmt: skip
 
     def compact(self, request: CompactRequest) -> CompactResult:
         """A sweep at the host's request, then further ones until its target is met."""
@@ -174,8 +190,8 @@ class Lossless(ReplayEngine):
         self.host.compacted(
             CompactionMade(
                 "summary", trigger, before, self._conversation.stored, dropped, tuple(node.id for node in nodes),
-                nodes[-1].content if nodes else None, f"a sweep made {len(leaves)} leaves and {condensed} condensed"
-                " summaries", self._calls,
+                nodes[-1].content if nodes else None, f"a sweep made {_counted(len(leaves), 'leaf', 'leaves')} and"
+                f" {_counted(condensed, 'condensed summary', 'condensed summaries')}", self._calls,
                 {"passes": len(self._passes), "level": self._passes[-1].summary.level, "rounds": rounds,
                  "stoppedAtBudget": result.stopped_at_budget},
             )
@@ -227,3 +243,7 @@ class _Counting:
     def __call__(self, request: SummaryRequest) -> str:
         """See Summariser."""
         return self._engine.asked(request)
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

@@ -14,10 +14,12 @@ MISSING = (
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What stands at an item's place: nothing of it (`is_dropped`) or it without the calls `stripped`; behind it the
-    results of the items `moved` and a made-up error for each of the calls `missing`."""
+    """What stands at an item's place: nothing of it (`is_dropped`; it `is_moved` where it stands behind its call
+    instead) or it without the calls `stripped`; behind it the results of the items `moved` and a made-up error for each
+    of the calls `missing`."""
 
     is_dropped: bool = False
+    is_moved: bool = False
     stripped: tuple[str, ...] = ()
     moved: tuple[int, ...] = ()
     missing: tuple[str, ...] = ()
@@ -104,7 +106,7 @@ class Pairs:
             else:
                 missing.append(call)
         for answer in moved:
-            found[answer] = Change(is_dropped=True)
+            found[answer] = Change(is_dropped=True, is_moved=True)
         if not (stripped or missing or moved):
             return None
-        return Change(False, tuple(stripped), tuple(dict.fromkeys(moved)), tuple(missing))
+        return Change(False, False, tuple(stripped), tuple(dict.fromkeys(moved)), tuple(missing))

@@ -17,6 +17,9 @@ from contextviz.engines.window import Part, PartPiece, made
 from contextviz.events.javascript import stringify
 from contextviz.tokens.estimators import cp_weighted
 
+NONE = "no result was recorded for this call"
+BEFORE = "its result stands before the call and is dropped, as upstream does"
+
 
 @dataclass(slots=True, eq=False)
 class Shown:
@@ -46,10 +49,23 @@ class Windows:
     def __init__(self, conversation: Conversation, messages: dict[int, ReplayMessage]) -> None:
         self._conversation = conversation
         self._messages = messages
+        self._asked: set[str] = set()  # calls that have no result yet
+        self._early: dict[str, int] = {}  # by call: the first message with a result of it that no call waited for
+        self.lost: list[int] = []  # seqs of the results that the last window leaves out for want of their calls
         self._known: dict[Item, Shown] = {}
         self._altered: dict[tuple[int, Change], list[Shown]] = {}
         self._version = -1
         self._reset()
+
+    def arrived(self, message: ReplayMessage) -> None:
+        """A message came. Whether a result stood before its call is asked of all messages, not of the context alone."""
+        if message.role == "tool":
+            for call in message.answers:
+                if call not in self._asked:
+                    self._early.setdefault(call, message.seq)
+            self._asked.difference_update(message.answers)
+        elif message.role == "assistant":
+            self._asked.update(message.calls)
 
     def _reset(self) -> None:
         self._line = Line()
@@ -102,6 +118,8 @@ class Windows:
             is_prompt_aware=is_prompt_aware,
         )  # fmt: skip
         changes = self._pairs.changes(items, chosen.chosen, chosen.tail)
+        lost = (items[at] for at, change in sorted(changes.items()) if change.is_dropped and not change.is_moved)
+        self.lost = [item.seq for item in lost if isinstance(item, Row)]
         if not isinstance(chosen.chosen, range):
             return self._listed(self._walked(chosen.chosen, changes), chosen, budget)
         start = chosen.chosen.start
@@ -198,7 +216,7 @@ class Windows:
             PartPiece(piece.kind, piece.text, piece.index, "verbatim", piece.tool_name, piece.tool_call_id)
             for piece in left
         )
-        part = Part(message.role, message, pieces, reason="without a call that has no result")
+        part = Part(message.role, message, pieces, reason="without a call that has no result behind it")
         gone = sum(cp_weighted(piece.text) for piece in message.pieces if piece not in left)
         return [Shown(part, max(0, shown.rendered - gone), max(0, shown.serialized - gone), shown.role)]
 
@@ -207,7 +225,8 @@ class Windows:
         names = {piece.tool_call_id: piece.tool_name for piece in self._messages[item.seq].pieces}
         for call in calls:
             piece = PartPiece("tool_result", MISSING, None, "injected", names.get(call), call, True)
-            part = Part("tool", None, (piece,), segment="error", reason="no result was recorded for this call")
+            is_early = self._early.get(call, item.seq) < item.seq
+            part = Part("tool", None, (piece,), segment="error", reason=BEFORE if is_early else NONE)
             content = {"role": "toolResult", "content": [{"type": "text", "text": MISSING}], "toolCallId": call}
             made_up.append(Shown(part, cp_weighted(MISSING), cp_weighted(stringify(content)), "toolResult"))
         return made_up

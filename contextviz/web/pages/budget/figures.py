@@ -9,6 +9,8 @@ from contextviz.charts import words
 from contextviz.events.usage import sum_usage
 from contextviz.tokens.prices import PriceTable
 
+FAR_APART = 10  # times: a span as wide as that says no more than its lower end
+
 
 @dataclass(frozen=True, slots=True)
 class Kpi:
@@ -100,7 +102,7 @@ def _headroom(room: Headroom | None) -> Kpi:
     what = "" if room.threshold is None else " threshold"
     fast, slow = room.calls_left
     left = ""
-    if fast is not None and slow is not None:
+    if fast is not None and slow is not None and slow <= FAR_APART * fast:
         left = f"; ~{fast:,} calls" if fast == slow else f"; ~{fast:,} to {slow:,} calls"
     elif fast is not None:
         left = f"; ~{fast:,} calls or more"

@@ -105,6 +105,8 @@ class BudgetPage:
     modes: list[Choice]
     treemap: Chart | None
     calls: Chart | None
+    # The categories that the windows held, in the order they are stacked
+    legend: list[str]
     prefix: Chart | None
     items: list[ItemRow]
     # Share of all prompt tokens that the items shown carried
@@ -158,6 +160,7 @@ def budget_page(row: SessionRow, table: BudgetTable | None, params: BudgetParams
         modes=[Choice(mode.capitalize(), _url(params, chart=mode), mode == params.mode) for mode in budget_calls.MODES],
         treemap=_treemap(row.id, known, params),
         calls=_calls(row.id, known, params),
+        legend=_legend(known, params),
         prefix=Chart(reverse("budget_prefix", args=[row.id]), budget_calls.prefix_summary(known.prefix)),
         items=item_rows(row.id, heavy, texts),
         items_share=_ratio(sum(item.carry for item in heavy), known.prompt_tokens),
@@ -237,6 +240,11 @@ def _calls(session_id: int, table: BudgetTable, params: BudgetParams) -> Chart:
     if peak is not None:
         sentence += f", largest {words.compact(peak.peak)} at call {peak.peak_call:,}"
     return Chart(src, sentence + ".", ("Category", "all calls, tok × calls", "last window, tok"), tuple(rows))
+
+
+def _legend(table: BudgetTable, params: BudgetParams) -> list[str]:
+    held = {group.category for group in table.groups if group.carry > 0}
+    return [found.key for found in palette.CATEGORIES if found.key in held] if params.mode != "headroom" else []
 
 
 def _ratio(part: float, whole: float) -> float | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from contextviz.charts import words
 from contextviz.engines.engine import EngineSpec
@@ -20,6 +21,7 @@ from contextviz.web.pages.lab.windows import SlotWindow, windows_at
 from contextviz.web.pages.links import call_url, compaction_url, message_url
 from contextviz.web.pages.session.shown import Shown, shown
 
+Asked = TypeVar("Asked")
 MOST_DROPPED = 40
 SUMMARY_CHARS = 20_000
 SUMMARY_BYTES = 60_000
@@ -44,7 +46,6 @@ class ViewTab:
     current: bool
     # The key that chooses it
     key: str
-    count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,10 @@ class AtCall:
     node: NodeShown | None
     boundary: BoundaryShown | None
     what_if: WhatIfPage | None
+    # Whether one of the runs is a replay
+    has_replays: bool
+    # What of the address is not there, each as a sentence
+    notices: tuple[str, ...]
 
 
 def at_call(
@@ -103,14 +108,28 @@ def at_call(
     """What the compared runs had at `call`, for the view that the address names."""
     windows = windows_at(row, columns, call)
     listed = lists(place, windows) if place.view == "lists" else None
+    notices: list[str] = []
+    boundary, node = _found(_boundary, place, columns, notices), _found(node_shown, place, columns, notices)
     return AtCall(
-        place, call, _said(columns, windows, call), _steps(place, columns, call), _views(place, listed),
+        place, call, _said(columns, windows, call), _steps(place, columns, call), _views(place),
         tuple(_size(place, window, call) for window in windows), listed,
         category_table(windows) if place.view == "composition" else [],
-        run_graphs(place, columns) if place.view == "graphs" else [], node_shown(place, columns),
-        _boundary(place, columns),
+        run_graphs(place, columns) if place.view == "graphs" else [], node, boundary,
         what_if(place, columns, specs, typed, call, is_asked=is_asked) if place.view == "what-if" else None,
+        any(column.run is not None for column in columns), tuple(notices),
     )  # fmt: skip
+
+
+def _found(
+    read: Callable[[LabPlace, Sequence[Column]], Asked | None], place: LabPlace, columns: Sequence[Column],
+    notices: list[str],
+) -> Asked | None:  # fmt: skip
+    """What the address names; where that is not there, a sentence more and nothing: the rest of the page holds."""
+    try:
+        return read(place, columns)
+    except NotFound as error:
+        notices.append(str(error))
+        return None
 
 
 def _said(columns: Sequence[Column], windows: Sequence[SlotWindow], call: int) -> str:
@@ -143,11 +162,11 @@ def _beside(numbers: Sequence[int], call: int) -> list[int]:
     return [*numbers[max(low - 1, 0) : low], *numbers[high : high + 1]]
 
 
-def _views(place: LabPlace, listed: Lists | None) -> tuple[ViewTab, ...]:
+def _views(place: LabPlace) -> tuple[ViewTab, ...]:
     return tuple(
         ViewTab(
             name, place.url(view=view, start=0, only=None, is_whole=False, node=None, boundary=None),
-            view == place.view, key, listed.differences if listed is not None and view == "lists" else None,
+            view == place.view, key,
         )
         for view, name, key in VIEWS
     )  # fmt: skip
@@ -182,7 +201,10 @@ def _boundary(place: LabPlace, columns: Sequence[Column]) -> BoundaryShown | Non
     slot, number = place.boundary
     column = next((one for one in columns if one.slot == slot), None)
     if column is None:
-        raise NotFound("The run of this boundary is not among those compared.")
+        raise NotFound(f"The address names boundary {number:,} of run {slot}; there are {len(columns)} compared.")
+    if number > column.boundary_count:
+        has = words.counted(column.boundary_count, "boundary", "boundaries")
+        raise NotFound(f"{column.sign} {column.name} has {has}, so no number {number:,}.")
     close = place.url(boundary=None)
     if column.run is None:
         url = compaction_url(place.session_id, number)
@@ -201,8 +223,9 @@ def _boundary(place: LabPlace, columns: Sequence[Column]) -> BoundaryShown | Non
         )
     facts = (
         ("Kind", made.kind), ("Trigger", made.trigger or words.UNKNOWN),
-        ("Before, as the engine counts", f"{words.tokens(made.tokens_before)} tok ({found.basis})"),
-        ("After", f"{words.tokens(made.tokens_after)} tok"), ("Messages read by then", words.tokens(found.messages)),
+        ("Window before, as the engine counts", f"{words.tokens(made.tokens_before)} tok ({found.basis})"),
+        ("Window after", f"{words.tokens(made.tokens_after)} tok"),
+        ("Messages read by then", words.tokens(found.messages)),
         ("Messages dropped", words.tokens(len(found.dropped))),
         ("Summariser calls", words.tokens(found.summariser_calls)),
     )  # fmt: skip

@@ -24,6 +24,8 @@ class RunCard:
     few words; `facts` are name and value."""
 
     column: Column
+    # The engine's version, "" where it says nothing
+    version: str
     label: str
     summary: str
     simulated: str
@@ -62,15 +64,21 @@ def run_card(place: LabPlace, column: Column, specs: Sequence[EngineSpec]) -> Ru
     if run is None:
         facts = (("Windows", column.estimator), ("Context window", _window(column)))
         says = "What the agent really did, as its own records tell."
-        return RunCard(column, "as recorded", says, "", (), facts, (), False, without, "", "", "")
+        return RunCard(column, "", "as recorded", says, "", (), facts, (), False, without, "", "", "")
     spec = find_spec(specs, run.key)
     delete = reverse("lab_delete", args=[place.session_id, run_key(run)])
     return RunCard(
-        column, quality_words(run), spec.summary if spec else "Its engine is not installed any more.",
+        column, version_words(run, spec), quality_words(run),
+        spec.summary if spec else "Its engine is not installed any more.",
         spec.simulated if spec else "", tuple(run.qualities.items()), _facts(column, run), _notes(run, spec),
         run.is_stale, without, place.url(anchor="new-run", engine=run.key), delete,
         reverse("job", args=[run.job_id]) if run.job_id else "",
     )  # fmt: skip
+
+
+def version_words(run: RunRow, spec: EngineSpec | None) -> str:
+    """The version of the engine that a run was made by; "" for a baseline, which has but one."""
+    return "" if spec is not None and spec.is_baseline else run.version
 
 
 def quality_words(run: RunRow) -> str:

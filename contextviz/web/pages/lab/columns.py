@@ -64,6 +64,11 @@ class Column:
     scorecard: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def is_windowless(self) -> bool:
+        """Whether it is a replay with calls and without an item in any of their windows, so that none is known."""
+        return self.run is not None and self.run.call_count > 0 and not self.run.item_count
+
+    @property
     def sign(self) -> str:
         """What stands for it in charts and tables: ● ■ ▲ ◆."""
         return SIGNS[self.slot - 1]
@@ -138,7 +143,7 @@ class _Read:
     """What a page needs of a run's series. A run that is done never changes, so it is read once."""
 
     numbers: list[int]
-    tokens: list[int]
+    tokens: Sequence[int | None]
     boundary_calls: list[int]
     boundary_numbers: list[int]
     boundary_count: int
@@ -161,7 +166,8 @@ def _read(run: RunRow, system: int) -> _Read:
             return found
     series = runs.series(run)
     numbers = numbers_of(series)
-    tokens = [value + system for value in series.tokens]
+    # Without an item in any window none of them is known: the system prompt alone is no window.
+    tokens = [value + system if run.item_count else None for value in series.tokens]
     last = len(numbers)
     marks = [
         (numbers[mark.call], mark.number) for mark in series.boundaries if mark.call is not None and mark.call < last

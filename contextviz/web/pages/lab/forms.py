@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextviz.engines.engine import EngineSpec
-from contextviz.engines.settings import Setting, Value
+from contextviz.engines.replay import MOST_TOKENS
+from contextviz.engines.settings import Setting, Value, decimal_of
 from contextviz.services import replay
+from contextviz.tokens.estimate import ESTIMATOR
 from contextviz.tokens.estimators import ESTIMATORS
 
 MOST_TYPED = 200
-BIGGEST_TOKENS = 10_000_000
+BIGGEST_TOKENS = MOST_TOKENS
 PREFIX = "s-"
 PREFERRED = ("lossless", "flowctx")
 AS_RECORDED = "recorded"
@@ -20,7 +22,8 @@ AS_RECORDED = "recorded"
 
 @dataclass(frozen=True, slots=True)
 class FieldView:
-    """One control: `kind` is number, bool or choice; `range` says in words what may be typed."""
+    """One control: `kind` is number, bool, choice or text; `range` says in words what may be typed. `most` of a text is
+    in characters."""
 
     name: str
     label: str
@@ -64,6 +67,8 @@ class RunForm:
     settings: tuple[FieldView, ...]
     summarisers: tuple[str, ...]
     summariser: str
+    scorers: tuple[str, ...]
+    scorer: str
     error: str
 
 
@@ -75,6 +80,7 @@ class Asked:
     settings: dict[str, Value]
     measure: replay.Measure
     summariser: str
+    scorer: str = ""
 
 
 class BadForm(ValueError):
@@ -91,14 +97,14 @@ def find_spec(specs: Sequence[EngineSpec], name: str) -> EngineSpec | None:
     return found[-1] if found else None
 
 
-def default_engines(specs: Sequence[EngineSpec]) -> list[EngineSpec]:
-    """What "Run the defaults" runs: the tail, everything, and two engines; and what was recorded, for its scorecard."""
+def default_engines(specs: Sequence[EngineSpec], *, has_windows: bool = True) -> list[EngineSpec]:
+    """What "Run the defaults" runs: the tail, everything, and two engines in their newest version; and what was
+    recorded, for its scorecard, where the session has windows."""
     baselines = [spec for name in ("keep-tail", "keep-all") if (spec := find_spec(specs, name))]
-    # A version on trial is no default.
-    settled = [spec for spec in specs if "beta" not in spec.version]
-    others = {spec.id: spec for spec in settled if not spec.is_baseline and spec.id != AS_RECORDED}
+    # The last of an id is its newest version, as an id alone means it everywhere.
+    others = {spec.id: spec for spec in specs if not spec.is_baseline and spec.id != AS_RECORDED}
     first = [others.pop(name) for name in PREFERRED if name in others]
-    recorded = [spec for spec in specs if spec.id == AS_RECORDED][-1:]
+    recorded = [spec for spec in specs if spec.id == AS_RECORDED and has_windows][-1:]
     return [*baselines, *[*first, *others.values()][:2], *recorded]
 
 
@@ -113,37 +119,43 @@ def run_form(
     return RunForm(
         spec.key, spec.label, spec.summary, spec.simulated, tuple(spec.qualities.items()), engines,
         _measure(typed, error, wrong), fields, tuple(replay.summariser_choices()) if spec.uses_summariser else (),
-        typed.get("summariser", "")[:MOST_TYPED], error,
+        typed.get("summariser", "")[:MOST_TYPED],
+        tuple(one.id for one in replay.scorer_specs()) if spec.uses_scorer else (),
+        typed.get("scorer", "")[:MOST_TYPED], error,
     )  # fmt: skip
 
 
 def _field(setting: Setting, typed: Mapping[str, str], error: str, wrong: str) -> FieldView:
     name = PREFIX + setting.key
     value = typed.get(name, plain(setting.default))[:MOST_TYPED]
-    kind = {"bool": "bool", "choice": "choice"}.get(setting.kind, "number")
+    kind = setting.kind if setting.kind in ("bool", "choice", "text") else "number"
     return FieldView(
         name, setting.key, kind, value, value.lower() in ("true", "on", "yes", "1"), _words(setting.default),
-        setting.help, setting.unit, _edge(setting.least), _edge(setting.most),
+        setting.help, setting.unit, _edge(setting.least),
+        str(_longest(setting)) if kind == "text" else _edge(setting.most),
         "1" if setting.kind == "int" else "any", range_words(setting), setting.choices, setting.is_what_if,
         error if wrong == name else "",
     )  # fmt: skip
 
 
 def _measure(typed: Mapping[str, str], error: str, wrong: str) -> tuple[FieldView, ...]:
-    def number(name: str, label: str, help: str) -> FieldView:
+    def number(name: str, label: str, empty: str, help: str) -> FieldView:
         return FieldView(
-            name, label, "number", typed.get(name, "")[:MOST_TYPED], False, "the session's own", help, "tokens", "0",
+            name, label, "number", typed.get(name, "")[:MOST_TYPED], False, empty, help, "tokens", "0",
             str(BIGGEST_TOKENS), "1", "", (), True, error if wrong == name else "",
         )  # fmt: skip
 
     estimator = FieldView(
-        "estimator", "Estimator", "choice", typed.get("estimator", "")[:MOST_TYPED], False, "", "Counts the windows of"
-        " the run, whatever the engine counts with.", "", "", "", "", "", ("", *ESTIMATORS), False,
+        "estimator", "Estimator", "choice", typed.get("estimator", "")[:MOST_TYPED], False, ESTIMATOR,
+        "Counts the windows of the run, whatever the engine counts with.", "", "", "", "", "",
+        ("", *(one for one in ESTIMATORS if one != ESTIMATOR)), False,
         error if wrong == "estimator" else "",
     )  # fmt: skip
     return (
-        number("window", "Context window", "What the model takes at most. Empty is the session's own."),
-        number("reserve", "Reserve", "Kept free of it for the answer. Empty is none."),
+        number(
+            "window", "Context window", "the session's own", "What the model takes at most. Empty is the session's own."
+        ),
+        number("reserve", "Reserve", "0", "Kept free of it for the answer. Empty is none, 0."),
         estimator,
     )
 
@@ -167,8 +179,11 @@ def _edge(bound: float | None) -> str:
 
 
 def range_words(setting: Setting) -> str:
-    """What a number may be: "0 to 10,000,000 tokens"; "" where there is no bound."""
+    """What a number may be: "0 to 10,000,000 tokens", or how long a text: "Up to 100 characters"; "" where there is no
+    bound."""
     low, high = setting.least, setting.most
+    if setting.kind == "text":
+        return f"Up to {_longest(setting):,} characters"
     unit = f" {setting.unit}" if setting.unit else ""
     if low is not None and high is not None:
         return f"{low:,g} to {high:,.12g}{unit}" if high < 1e6 else f"{low:,.12g} to {high:,.0f}{unit}"
@@ -193,22 +208,30 @@ def asked_of(spec: EngineSpec, typed: Mapping[str, str]) -> Asked:
         raise BadForm(f"There is no estimator {estimator[:40]!r}. There are: {', '.join(ESTIMATORS)}.", "estimator")
     measure = replay.Measure(
         window=_tokens(typed, "window", "The context window"), reserve=_tokens(typed, "reserve", "The reserve"),
+        system_tokens=_tokens(typed, "system_tokens", "The system prompt"),
         estimator=estimator or None,
     )  # fmt: skip
-    return Asked(spec.key, settings, measure, typed.get("summariser", "")[:MOST_TYPED])
+    return Asked(
+        spec.key, settings, measure, typed.get("summariser", "")[:MOST_TYPED], typed.get("scorer", "")[:MOST_TYPED]
+    )  # fmt: skip
 
 
 def _taken(setting: Setting, name: str, text: str) -> Value:
+    if setting.kind == "text":
+        if len(text) > _longest(setting):
+            raise BadForm(
+                f"{setting.key} may have {_longest(setting):,} characters; these are {len(text):,}.", name
+            )  # fmt: skip
+        if not text.isprintable():
+            raise BadForm(f"{setting.key} is a text on one line, without control characters.", name)
+        return text
     if setting.kind == "choice":
         if text in setting.choices:
             return text
         listed = ", ".join(setting.choices)
         raise BadForm(f"{setting.key} is one of {listed}; {text[:40]!r} is none of them.", name)
-    try:
-        number = float(text.replace(",", ""))
-    except ValueError:
-        number = float("nan")
-    if number != number or number in (float("inf"), float("-inf")):
+    number = decimal_of(text, is_grouped=True)
+    if number is None:
         raise BadForm(f"{setting.key} is a number; {text[:40]!r} is none.", name)
     if setting.kind == "int" and number != int(number):
         raise BadForm(f"{setting.key} is a whole number; {text[:40]!r} is none.", name)
@@ -219,13 +242,18 @@ def _taken(setting: Setting, name: str, text: str) -> Value:
     return int(number) if setting.kind == "int" else number
 
 
+def _longest(setting: Setting) -> int:
+    return MOST_TYPED if setting.most is None else min(MOST_TYPED, int(setting.most))
+
+
 def _tokens(typed: Mapping[str, str], name: str, label: str) -> int | None:
-    text = typed.get(name, "").strip().replace(",", "")
+    text = typed.get(name, "").strip()
     if not text:
         return None
-    if not (text.isascii() and text.isdecimal() and len(text) < 12 and int(text) <= BIGGEST_TOKENS):
+    number = decimal_of(text, is_grouped=True)
+    if number is None or number != int(number) or not 0 <= number <= BIGGEST_TOKENS:
         raise BadForm(f"{label} is a number of tokens up to {BIGGEST_TOKENS:,}; {text[:40]!r} is none.", name)
-    return int(text)
+    return int(number)
 
 
 def as_typed(values: Mapping[str, Any], declared: Sequence[Setting]) -> dict[str, str]:

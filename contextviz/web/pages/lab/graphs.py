@@ -136,8 +136,11 @@ def node_shown(place: LabPlace, columns: Sequence[Column]) -> NodeShown | None:
     slot, name = place.node
     column = next((one for one in columns if one.slot == slot), None)
     if column is None or column.run is None:
-        raise NotFound("The run of this summary is not among those compared.")
-    node = runs.get_node(column.run, name)
+        raise NotFound(f"The address names summary {name[:40]} of run {slot}, and no replay is compared in that place.")
+    try:
+        node = runs.get_node(column.run, name)
+    except NotFound:
+        raise NotFound(f"{column.sign} {column.name} has no summary {name[:40]}.") from None
     ref = node.given or node.text
     text, _ = open_text(ref, chars=SUMMARY_CHARS)
     facts = [

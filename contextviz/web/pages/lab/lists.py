@@ -19,8 +19,13 @@ from contextviz.web.pages.session.items import Namer, estimate_of, why_of
 
 PAGE_ROWS = 70
 BESIDE = 2
-WORDS = {"kept": "kept", "changed": "changed", "only": "only here", "missing": "missing"}
-MARKS = {"kept": "kept", "changed": "variant", "only": "kept", "missing": "lost"}
+WORDS = {"kept": "kept", "changed": "changed", "only": "only here", "missing": "missing", "beside": "in every request"}
+MARKS = {"kept": "kept", "changed": "variant", "only": "kept", "missing": "lost", "beside": "kept"}
+
+_WHY_NOT = {
+    "missing": "not in this window",
+    "beside": "The recorded request holds it; a replay counts system prompt and tools as one number beside its list.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,8 @@ class ListRow:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """What is listed. `counts` by window: kept, changed, only here, missing, and older ones that are not compared."""
+    """What is listed: of `total` items `differences` differ. `counts` by window: kept, changed, only here, missing,
+    what is in every request beside the list (where something is), and older ones that are not compared."""
 
     rows: tuple[ListRow, ...]
     total: int
@@ -119,14 +125,14 @@ def _alike(compared: Compared, start: int, end: int) -> str:
 
 def _counts(chosen: Sequence[SlotWindow], compared: Compared) -> tuple[tuple[Column, dict[str, int], int], ...]:
     return tuple(
-        (one.column, {WORDS[mark]: count for mark, count in counts.items()}, left)
+        (one.column, {WORDS[mark]: count for mark, count in counts.items() if count or mark != "beside"}, left)
         for one, counts, left in zip(chosen, compared.aligned.counts, compared.left_out, strict=True)
     )
 
 
 def _cell(place: LabPlace, window: SlotWindow, cell: Cell) -> CellView:
     if cell.item is None or cell.place is None:
-        return CellView(WORDS["missing"], MARKS["missing"], "not in this window", None, "")
+        return CellView(WORDS[cell.mark], MARKS[cell.mark], _WHY_NOT[cell.mark], None, "")
     why = why_of(cell.item)
     # What was compared leaves older items out: the place in the window is found again by the item itself.
     at = next((one.place for one in window.items if one.item is cell.item), None)

@@ -18,7 +18,7 @@ from contextviz.store.values import NotFound, SessionRow
 from contextviz.store.viewing import current_viewer
 from contextviz.web.pages.held import title_of
 from contextviz.web.pages.lab.at import AtCall, at_call
-from contextviz.web.pages.lab.cards import RunCard, WaitingRuns, run_card, waiting_runs
+from contextviz.web.pages.lab.cards import RunCard, WaitingRuns, run_card, version_words, waiting_runs
 from contextviz.web.pages.lab.columns import Column, recorded_column, replay_column, run_key, run_name
 from contextviz.web.pages.lab.forms import AS_RECORDED, RunForm, default_engines, find_spec, run_form
 from contextviz.web.pages.lab.place import MOST_RUNS_SHOWN, RECORDED, LabPlace
@@ -58,6 +58,7 @@ class ParetoPoint:
     low: float | None = None
     high: float | None = None
     reach: float | None = None
+    count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,8 @@ class LabPage:
     title: str
     tabs: list[Tab]
     place: LabPlace
+    # Their keys, as an address names them; "" while only what was recorded can be compared
+    runs: str
     columns: list[Column]
     cards: list[RunCard]
     choices: list[RunChoice]
@@ -119,15 +122,17 @@ def compared(row: SessionRow, place: LabPlace) -> Comparison:
     columns = []
     for slot, key in enumerate(keys, start=1):
         if key == RECORDED:
-            columns.append(recorded_column(row, figures.strip_of(row.id), slot, _recorded_card(found)))
+            columns.append(recorded_column(row, figures.strip_of(row.id), slot, _recorded_card(row, found)))
         else:
             run = known[key]
             columns.append(replay_column(run, slot, find_spec(specs, run.key)))
     return Comparison(row, replace(place, runs=tuple(keys)), columns, found, specs, notices)
 
 
-def _recorded_card(found: Sequence[RunRow]) -> dict[str, Any] | None:
-    """The scorecard of the newest replay of the recorded windows."""
+def _recorded_card(row: SessionRow, found: Sequence[RunRow]) -> dict[str, Any] | None:
+    """The scorecard of the newest replay of the recorded windows, None where the session has none of them."""
+    if not row.snapshot_count:
+        return None
     return next(
         (run.scorecard for run in found if run.engine == AS_RECORDED and run.is_done and not run.is_stale), None
     )
@@ -147,6 +152,10 @@ def _keys(row: SessionRow, place: LabPlace, known: Mapping[str, RunRow]) -> tupl
         elif run.is_finished:
             notices.append(f"The run by {run.label} did not come to its end: {run.outcome or run.state}")
     if not place.runs:
+        if place.boundary or place.node or place.only or place.slot:
+            notices.append(
+                "This address does not say which runs it counts: the newest are compared, perhaps others than before."
+            )
         # What was recorded stands there by itself; its replay is only measured.
         others = [
             key for key, run in known.items() if run.is_done and not (row.call_count and run.engine == AS_RECORDED)
@@ -177,19 +186,21 @@ def lab_page(
     if call is not None and place.call is not None and call != place.call:
         notices.append(f"No run has call {place.call:,}; the play-head stands at call {call:,}.")
     cards = [run_card(place, column, specs) for column in found.columns]
-    defaults = default_engines(specs)
+    at = None if call is None else at_call(row, place, found.columns, specs, call, typed, is_asked=is_asked)
+    notices += at.notices if at else ()
+    defaults = default_engines(specs, has_windows=bool(row.snapshot_count))
     has_replays = any(run.is_done for run in found.all_runs)
     return LabPage(
-        row=row, title=title_of(row), tabs=session_tabs(row, "lab"), place=place, columns=found.columns, cards=cards,
+        row=row, title=title_of(row), tabs=session_tabs(row, "lab"), place=place,
+        runs=",".join(place.runs) if has_replays else "", columns=found.columns, cards=cards,
         choices=_choices(found), has_replays=has_replays,
         waiting=waiting_runs(row.id, found.all_runs, is_fresh=not has_replays),
         may_run=current_viewer().role in MAY_RUN,
         form=run_form(specs, spec, typed if place.view != "what-if" or error else {}, error=error, wrong=wrong),
-        is_form_open=bool(error or place.engine), defaults=", ".join(one.label for one in defaults),
+        is_form_open=bool(error or place.engine), defaults=words.listed([one.label for one in defaults]),
         fill=_fill(found), calls=max((column.numbers[-1] for column in found.columns if column.numbers), default=0),
         pareto=_pareto(found), no_pareto=_no_pareto(found), scores=score_rows(row, found.columns),
-        at=None if call is None else at_call(row, place, found.columns, specs, call, typed, is_asked=is_asked),
-        notices=tuple(notices), most_runs=replay.MOST_RUNS,
+        at=at, notices=tuple(notices), most_runs=replay.MOST_RUNS,
     )  # fmt: skip
 
 
@@ -202,6 +213,8 @@ def _choices(found: Comparison) -> list[RunChoice]:
         if run.is_done:
             name = run_name(run, find_spec(found.specs, run.key))
             detail = words.counted(run.boundary_count, "boundary", "boundaries")
+            version = version_words(run, find_spec(found.specs, run.key))
+            detail = f"{version}, {detail}" if version else detail
             listed.append(RunChoice(run_key(run), name, detail, run_key(run) in chosen))
     return listed
 
@@ -244,6 +257,7 @@ def points(found: Comparison) -> tuple[list[ParetoPoint], list[ParetoPoint]]:
                 ParetoPoint(
                     run_name(run, spec), None if mean is None else mean + system,
                     (metrics.get("far_recall") or {}).get("value"),
+                    count=(metrics.get("far_recall") or {}).get("count"),
                 )
             )  # fmt: skip
     return own, others
@@ -252,25 +266,32 @@ def points(found: Comparison) -> tuple[list[ParetoPoint], list[ParetoPoint]]:
 def _point(row: SessionRow, column: Column, name: str) -> ParetoPoint:
     recall, reach = score_of(row, column, "far_recall"), score_of(row, column, "far_reach")
     return ParetoPoint(
-        name, score_of(row, column, "mean_window").value, recall.value, recall.low, recall.high, reach.value
+        name,
+        score_of(row, column, "mean_window").value,
+        recall.value,
+        recall.low,
+        recall.high,
+        reach.value,
+        recall.count,
     )
 
 
 def _pareto(found: Comparison) -> Chart | None:
-    own, _ = points(found)
+    own, others = points(found)
     if not any(one.recall is not None and one.mean_window is not None for one in own):
         return None
     rows = tuple(
         (
             one.name, words.compact(one.mean_window), words.percent(one.recall),
             f"{words.percent(one.low)} to {words.percent(one.high)}" if one.low is not None else words.UNKNOWN,
-            words.percent(one.reach),
+            words.percent(one.reach), words.tokens(one.count),
         )
-        for one in own
+        for one in [*own, *others]
     )  # fmt: skip
     return Chart(
         f"{reverse('lab_pareto', args=[found.row.id])}?runs={','.join(found.place.runs)}", 250,
-        lab_scores.summary(own), ("Run", "mean window, tok", "far recall", "interval, 95 %", "far reach"), rows,
+        lab_scores.summary(own),
+        ("Run", "mean window, tok", "far recall", "interval, 95 %", "far reach", "needs"), rows,
     )  # fmt: skip
 
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from contextviz.analysis.replay.metrics import METRICS
+from contextviz.analysis.replay.scorecard import NO_WINDOW
 from contextviz.charts import words
+from contextviz.services.replay import NO_WINDOWS, RecordedSpend, recorded_spend
 from contextviz.store.values import SessionRow
 from contextviz.web.pages.lab.columns import Column
 
@@ -37,6 +39,8 @@ class Score:
     basis: str = "unknown"
     # What makes it less than it seems, "" where nothing does
     note: str = ""
+    # How many needs it rests on, None for what is not of needs
+    count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,8 @@ class ScoreCell:
     basis: str
     is_best: bool
     note: str
+    # How many needs it rests on, in words; "" where it is unknown or not of needs
+    count: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +95,17 @@ ORDER = (
 NAMES = {
     "far_recall": "Far need recall", "far_reach": "Far need reach", "near_recall": "Near need recall",
     "retention": "Kept at boundaries", "reach": "Reached at boundaries", "staleness": "Stale of what was kept",
-    "billed_tokens": "Billed in all", "prefix_share": "Prefix kept",
+    "billed_tokens": "Billed, main chain", "cost": "Cost, main chain", "prefix_share": "Prefix kept",
+    "mean_window": "Mean window, with system prompt", "peak_window": "Peak window, with system prompt",
 }  # fmt: skip
-_WITH_SYSTEM = " Here the system prompt and tools are counted in, so that it stands beside what was recorded."
+_WITH_SYSTEM = (
+    " Here the system prompt and tools are counted in, so that it stands beside what was recorded; the command line and"
+    " the API leave them out."
+)
+_MAIN = (
+    " Of what was recorded, the turns of the main chain are counted, as in a replay: neither a summariser's calls nor"
+    " sub-agents' are in it, so that it may be less than the session's own sum elsewhere."
+)
 OVER = Metric(
     "over_budget", "Over budget", "calls", "Calls whose window was larger than the budget allows.", -1, _whole
 )
@@ -102,6 +116,8 @@ def _metric(id: str) -> Metric:
     unit, show = _SHOWN[spec.unit]
     is_window = id in ("mean_window", "peak_window")
     help = spec.what.replace(", without the system prompt", "") + _WITH_SYSTEM if is_window else spec.what
+    if id in ("billed_tokens", "cost"):
+        help += _MAIN
     better = 0 if id == "boundaries" else 1 if spec.better == "higher" else -1
     return Metric(id, NAMES.get(id, spec.label), unit, help, better, show)
 
@@ -112,15 +128,19 @@ LISTED: tuple[Metric, ...] = (*map(_metric, ORDER), OVER)
 def score_rows(row: SessionRow, columns: Sequence[Column]) -> list[ScoreRow]:
     """A row for each metric that at least one run has a value for, and for the headline ones in any case."""
     found = []
+    spend = recorded_spend(row.id) if any(column.run is None for column in columns) else None
     for metric in LISTED:
-        scores = [score_of(row, column, metric.id) for column in columns]
+        scores = [score_of(row, column, metric.id, spend) for column in columns]
         if all(score.value is None for score in scores) and metric.id not in ("far_recall", "far_reach", "cost"):
             continue
         best = _best(metric, scores)
         cells = tuple(
-            ScoreCell(metric.show(score.value), _interval(metric, score), score.basis, place in best, score.note)
+            ScoreCell(
+                metric.show(score.value), _interval(metric, score), score.basis, place in best, score.note,
+                _count(score),
+            )
             for place, score in enumerate(scores)
-        )
+        )  # fmt: skip
         found.append(ScoreRow(metric.id, metric.name, metric.unit, metric.help, cells))
     return found
 
@@ -140,13 +160,20 @@ def _interval(metric: Metric, score: Score) -> str:
     return f"{metric.show(score.low)} to {metric.show(score.high)}"
 
 
-def score_of(row: SessionRow, column: Column, metric: str) -> Score:
-    """One metric of one run: measured from its windows here, else as its job computed it."""
+def _count(score: Score) -> str:
+    return "" if score.value is None or score.count is None else words.counted(score.count, "need")
+
+
+def score_of(row: SessionRow, column: Column, metric: str, spend: RecordedSpend | None = None) -> Score:
+    """One metric of one run: measured from its windows here, else as its job computed it; `spend` is what was recorded
+    of the session's calls, for the recorded run."""
+    if column.is_windowless and metric != "summariser_calls":
+        return Score(None, note=NO_WINDOW)
     own = _own(column, metric)
     if own is not None:
         return own
     if column.run is None:
-        return _recorded(row, column, metric)
+        return (_spent(spend, metric) if spend else None) or _recorded(row, column, metric)
     return _kept(column.run.scorecard, metric)
 
 
@@ -164,14 +191,34 @@ def _own(column: Column, metric: str) -> Score | None:
     return None
 
 
+_COST_NOTES = {
+    "reported": "As the client wrote it.", "derived": "From the prices that hold here and the reported tokens.",
+    "estimated": "From the prices that hold here; some tokens are estimated.",
+}  # fmt: skip
+
+
+def _spent(spend: RecordedSpend, metric: str) -> Score | None:
+    """What the session's own calls say of a metric; None where they say nothing."""
+    if metric == "summariser_calls":
+        made = spend.summaries
+        return Score(made.count, basis="unknown" if made.count is None else "derived", note=made.note)
+    if metric == "billed_tokens" and spend.tokens is not None:
+        note = "As the provider reported it." if spend.tokens_basis == "reported" else "Some of it is estimated."
+        return Score(spend.tokens, basis=spend.tokens_basis, note=note + _without(spend.uncounted, "token count"))
+    if metric == "cost" and spend.cost is not None:
+        note = _COST_NOTES.get(spend.cost_basis, "") + _without(spend.unpriced, "price")
+        return Score(spend.cost, basis=spend.cost_basis, note=note)
+    return None
+
+
+def _without(calls: int, what: str) -> str:
+    return f" Left out, without a {what}: {words.counted(calls, 'call')}." if calls else ""
+
+
 def _recorded(row: SessionRow, column: Column, metric: str) -> Score:
-    """What was reported; the rest from a replay of the recorded windows themselves, where there is one."""
-    if metric == "billed_tokens" and row.spend_total_tokens is not None:
-        return Score(row.spend_total_tokens, basis="reported", note="As the provider reported it.")
-    if metric == "cost" and row.cost_usd is not None:
-        return Score(row.cost_usd, basis="reported", note="As the client wrote it.")
+    """From a replay of the recorded windows themselves, where there is one."""
     if not column.scorecard:
-        return Score(None, note=NOT_MEASURED)
+        return Score(None, note=NOT_MEASURED if row.snapshot_count else NO_WINDOWS)
     found = _kept(column.scorecard, metric)
     return replace(found, note=f"By the replay of the recorded windows. {found.note}".strip())
 
@@ -181,4 +228,5 @@ def _kept(card: Mapping[str, Any], metric: str) -> Score:
     if not isinstance(found, Mapping):
         return Score(None, note="This run has no scorecard.")
     low, high = found.get("interval") or (None, None)
-    return Score(found.get("value"), low, high, str(found.get("basis", "unknown")), str(found.get("note") or ""))
+    basis, note = str(found.get("basis", "unknown")), str(found.get("note") or "")
+    return Score(found.get("value"), low, high, basis, note, found.get("count"))

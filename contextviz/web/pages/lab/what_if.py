@@ -19,7 +19,9 @@ MAY_RUN = ("operator", "admin", "system")
 MOST_CUTS = 12
 MOST_EVICTED = 40
 MOST_TRIED = 400
+MEASURED = ("window", "reserve", "system_tokens", "estimator")
 LEAST_WINDOW = 2_000
+LEAST_REACH = 100  # of a count that is not of tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,10 @@ def what_if(
     if not is_asked:
         return page
     try:
-        found = replay.preview(place.session_id, asked.engine, asked.settings, measure=asked.measure)
+        found = replay.preview(
+            place.session_id, asked.engine, asked.settings, measure=asked.measure, summariser=asked.summariser,
+            scorer=asked.scorer,
+        )  # fmt: skip
     except (replay.NeedsJob, replay.ReplayRefused) as refusal:
         return replace(page, refused=str(refusal))
     return _told(page, place, columns, found, call)
@@ -134,9 +139,9 @@ def _filled(column: Column | None, spec: EngineSpec, typed: Mapping[str, str]) -
     if column is not None and column.run is not None:
         known = as_typed(column.run.settings, spec.settings)
         asked = column.run.asked
-        known |= {
-            name: str(asked[name]) for name in ("window", "reserve", "estimator") if asked.get(name) not in (None, "")
-        }
+        known |= {name: str(asked[name]) for name in MEASURED if asked.get(name) not in (None, "")}
+        by = {"summariser": column.run.summariser, "scorer": column.run.scorer}
+        known |= {name: one for name, one in by.items() if one}
     return known | {name: value for name, value in typed.items() if value.strip()}
 
 
@@ -147,34 +152,42 @@ def _sliders(
     sizes = [one.window or 0 for one in columns]
     sizes += [one.peak or 0 for one in columns]
     largest = _round(max([*sizes, 10 * LEAST_WINDOW]) * 1.25)
-    own = (column.window if column else None) or max([*sizes, 10 * LEAST_WINDOW])
-    found = [_slider(form.measure[0], LEAST_WINDOW, largest, own)]
+    # A run that knew no window is tried without one: 0 is taken as not known.
+    own = (column.window or 0) if column else max([*sizes, 10 * LEAST_WINDOW])
+    found = [_slider(form.measure[0], LEAST_WINDOW if own else 0, largest, own)]
     for field in form.settings:
         if field.is_what_if and field.kind == "number":
-            least, most = float(field.least or 0), float(field.most or largest)
-            found.append(
-                _slider(
-                    field, least, most if most <= 2 else min(most, largest), float(field.default.replace(",", "") or 0)
-                )
-            )
+            usual = float(field.default.replace(",", "") or 0)
+            reach = largest if field.unit == "tokens" else max(LEAST_REACH, 10 * _number(field, usual))
+            most = float(field.most or reach)
+            found.append(_slider(field, float(field.least or 0), most if most <= 2 else min(most, reach), usual))
     return tuple(found)
 
 
 def _slider(field: FieldView, least: float, most: float, usual: float) -> Slider:
-    """A range from `least` to `most`, wide enough for what stands in it; up to 2 it is one of shares."""
+    """A range from `least` to `most`, wide enough for what stands in it, whose steps meet that value: a browser moves a
+    value that lies between two of them, and the cuts with it."""
+    value = _number(field, usual)
+    if field.step == "any":
+        most = max(most, value)
+        value = min(max(value, least), most)
+        steps = (0.01, 0.001) if most <= 2 else (0.1, 0.01)
+        step = next((f"{one:g}" for one in steps if abs((value - least) / one % 1 - 0.5) > 0.5 - 1e-6), "any")
+        return Slider(field, f"{least:.12g}", f"{most:.12g}", step, f"{value:.12g}", field.unit, f"{value:,.12g}")
+    most = max(most, min(value, BIGGEST_TOKENS), least + 1)
+    by = max(10 ** max(len(str(int(most))) - 3, 0), 1)
+    value = int(min(value, most))
+    first = int(min(least, value))  # a number below is one that somebody asked for
+    first += (value - first) % by
+    return Slider(field, str(first), str(int(most)), str(by), str(value), field.unit or "tok", f"{value:,}")
+
+
+def _number(field: FieldView, usual: float) -> float:
     try:
         value = float(field.value.replace(",", "") or usual)
     except ValueError:
-        value = usual
-    value = value if value == value else usual
-    if most <= 2:
-        return Slider(
-            field, f"{least:g}", f"{most:g}", "0.01", f"{min(max(value, least), most):g}", field.unit, f"{value:g}"
-        )
-    most = max(most, min(value, BIGGEST_TOKENS), least + 1)
-    step = max(10 ** max(len(str(int(most))) - 3, 0), 1)
-    value = int(min(max(value, least), most))
-    return Slider(field, str(int(least)), str(int(most)), str(step), str(value), field.unit or "tok", f"{value:,}")
+        return usual
+    return value if value == value else usual
 
 
 def _round(value: float) -> int:
@@ -213,8 +226,24 @@ def _told(
         peak=found.peak_tokens,
         over=found.over,
         estimator=found.measured.estimator,
-        notes=tuple(found.notes),
+        notes=(*_differences(found, page.column), *found.notes),
     )
+
+
+def _differences(found: replay.WhatIf, column: Column | None) -> list[str]:
+    """Why the cuts may be others than the run's where not a number was changed."""
+    run = column.run if column else None
+    if run is None:
+        return []
+    may = "so the cuts may be others than the run's even with the same numbers."
+    said = []
+    if run.summariser and found.summariser and run.summariser != found.summariser:
+        said.append(f"Here summaries are by {found.summariser}, in the run they are by {run.summariser}, {may}")
+    if run.scorer and found.scorer and run.scorer != found.scorer:
+        said.append(f"Here likeness is by {found.scorer}, in the run it is by {run.scorer}, {may}")
+    if run.is_stale:
+        said.append(f"The session has changed since the run was made, {may}")
+    return said
 
 
 def _evicted(place: LabPlace, one: replay.Evicted) -> EvictedRow:

@@ -97,12 +97,13 @@ def _replayed(column: Column, call: int, most: int) -> SlotWindow:
     if gap < len(chosen):
         listed += runs.window(column.run, index, chosen[gap], made.items).items
     tokens = column.tokens[index]
-    parts: dict[str, int] = dict.fromkeys(map(str, CATEGORIES), 0)
+    counted: dict[str, int] = dict.fromkeys(map(str, CATEGORIES), 0)
     for one in listed:
-        parts[one.category] = parts.get(one.category, 0) + estimate_of(one.item)
-    system = column.system_tokens or 0
-    parts["system"] += system
-    residual = None if tokens is None else tokens - sum(parts.values())
+        counted[one.category] = counted.get(one.category, 0) + estimate_of(one.item)
+    counted["system"] += column.system_tokens or 0
+    residual = None if tokens is None else tokens - sum(counted.values())
+    # Where no item is one, tools are in the one number that system prompt and tools are together: not none of them.
+    parts: dict[str, int | None] = {**counted, "tools": counted["tools"] or None}
     return SlotWindow(column, column.numbers[index], listed, made.items, tokens, parts, residual, made)
 
 
@@ -127,7 +128,8 @@ def compare(windows: Sequence[SlotWindow]) -> Compared:
         kept = [item.item for item in one.items if _is_since(item.item, since)]
         lists.append(kept)
         left_out.append(one.count - len(kept))
-    return Compared(align(lists), since, tuple(left_out))
+    held = [one.column.run is not None for one in windows]
+    return Compared(align(lists, held), since, tuple(left_out))
 
 
 def _first_message(window: SlotWindow) -> int:
@@ -140,9 +142,15 @@ def _is_since(item: ContextItem, since: int | None) -> bool:
 
 
 def rows_shown(compared: Compared, *, beside: int, whole: bool) -> list[tuple[int, AlignedItem]]:
-    """The rows to list with their places: those round differences, long stretches of one kind by their ends; or all."""
+    """The rows to list with their places: those round differences, long stretches of one kind by their ends; or all.
+    A single row between them is listed too: saying that it is left out would take as much room."""
     rows = compared.aligned.rows
     if whole:
         return list(enumerate(rows))
     chosen = without_long_stretches(rows, near_differences(rows, beside=beside), most=MOST_ALIKE)
-    return [(place, rows[place]) for place in chosen]
+    filled: list[int] = []
+    for place in [*chosen, len(rows)] if chosen else []:
+        if place - (filled[-1] if filled else -1) == 2:
+            filled.append(place - 1)
+        filled.append(place)
+    return [(place, rows[place]) for place in filled[:-1]]

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from contextviz.charts import words
 from contextviz.events.masking import without_secrets
-from contextviz.services.live.shown import address_of, sentence_of
+from contextviz.services.live.shown import address_of, sentence_of, shown_at
 from contextviz.sources.context_events.reader import FORMAT as EVENTS
 from contextviz.sources.openvole.reader import FORMAT as OPENVOLE
 from contextviz.store.queries.live import Growing, LiveEvent
@@ -220,7 +220,7 @@ def _check(one: Growing) -> Told | None:
 
 
 def _told(row: LiveEvent | None) -> Told | None:
-    return None if row is None else Told(sentence_of(row), row.at or row.seen_at, address_of(row))
+    return None if row is None else Told(sentence_of(row), shown_at(row), address_of(row))
 
 
 def _cut(text: str) -> str:

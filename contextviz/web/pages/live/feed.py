@@ -11,7 +11,7 @@ import orjson
 from django.urls import reverse
 from django.utils import timezone
 
-from contextviz.services.live.shown import quiet_event
+from contextviz.services.live.shown import quiet_event, shown_at
 from contextviz.store.queries.live import LiveEvent, LiveFilter, live_bounds, live_newest
 from contextviz.web.pages.live.cards import SORTS, Card
 
@@ -140,7 +140,9 @@ def feed_part(place: LivePlace, made: list[Card], agents: list[str]) -> FeedPart
 
 def _row(one: LiveEvent) -> FeedRow:
     event = quiet_event(one)
-    return FeedRow(event | {"at": one.at or one.seen_at}, ICONS.get(one.kind, "unknown"), ROW_KINDS.get(one.kind, ""))
+    return FeedRow(
+        event | {"at": one.at, "shown_at": shown_at(one)}, ICONS.get(one.kind, "unknown"), ROW_KINDS.get(one.kind, "")
+    )
 
 
 def _sessions(place: LivePlace, made: list[Card]) -> list[Choice]:

@@ -45,7 +45,7 @@ def lab(request: HttpRequest, session_id: int) -> HttpResponse:
         at = None
         if call is not None:
             at = at_call(row, found.place, found.columns, found.specs, call, typed, is_asked=is_asked)
-        response = render(request, "lab/_at.html", {"at": at, "columns": found.columns})
+        response = render(request, "lab/_at.html", {"at": at, "columns": found.columns, "is_part": True})
     else:
         response = render(request, "lab/lab.html", {"page": lab_page(found, typed, is_asked=is_asked)})
     patch_vary_headers(response, ["HX-Request"])
@@ -63,7 +63,7 @@ def place_of(request: HttpRequest, session_id: int) -> LabPlace:
 
 def typed_of(query: Mapping[str, str]) -> dict[str, str]:
     """What of a query or a form is typed into the fields of a replay."""
-    names = ("window", "reserve", "estimator", "summariser")
+    names = ("window", "reserve", "system_tokens", "estimator", "summariser", "scorer")
     return {name: value for name, value in query.items() if name in names or name.startswith(PREFIX)}
 
 

@@ -47,7 +47,7 @@ def _start(session_id: int, asked: Asked) -> replay.Started:
     with transaction.atomic():
         started = replay.start_run(
             session_id, asked.engine, asked.settings, measure=asked.measure, summariser=asked.summariser,
-            now=timezone.now(),
+            scorer=asked.scorer, now=timezone.now(),
         )  # fmt: skip
         if started.is_new and started.job_id is not None:
             enqueue_after_commit(started.job_id)
@@ -75,7 +75,10 @@ def run_defaults(request: HttpRequest, session_id: int) -> HttpResponse:
     """Start what a comparison begins with: the tail, everything, and two engines, each as it is by default."""
     row = session_write(request, session_id)
     refused = []
-    for spec in default_engines(replay.catalogue()):
+    has_windows = bool(row.snapshot_count)
+    if not has_windows:
+        messages.info(request, replay.NO_WINDOWS)
+    for spec in default_engines(replay.catalogue(), has_windows=has_windows):
         try:
             _start(row.id, Asked(spec.key, {}, replay.Measure(), ""))
         except replay.ReplayRefused as refusal:

@@ -1,33 +1,17 @@
-"""Scorers: which texts are most like a query. BM25 here; others are given from outside."""
+"""Likeness by shared words: BM25, the scorer of every replay that names none."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 import numpy as np
 
+from contextviz.engines.scoring.scorer import best_of
+
 K1, B = 1.5, 0.75
 _SPLIT = re.compile("[a-z0-9]+")
-
-
-class Scorer(Protocol):
-    """An index that grows: texts are added once, in order, and asked for by likeness."""
-
-    @property
-    def id(self) -> str:
-        """What the run is labelled with."""
-        ...
-
-    def add(self, text: str) -> int:
-        """Take a text; its number, from 0."""
-        ...
-
-    def top(self, query: str, limit: int) -> list[tuple[int, float]]:
-        """The numbers of the best texts with their scores (above 0), best first; equal ones in the order of adding."""
-        ...
 
 
 def tokens_of(text: str) -> list[str]:
@@ -121,12 +105,7 @@ class Bm25:
 
     def top(self, query: str, limit: int) -> list[tuple[int, float]]:
         """See Scorer.top."""
-        sums = self.scores(query)
-        size = len(sums)
-        edge = np.partition(sums, size - limit)[size - limit] if 0 < limit < size else 0.0
-        found = np.flatnonzero(sums >= edge) if edge > 0 else np.flatnonzero(sums > 0)
-        best = sorted(found.tolist(), key=lambda number: (-sums[number], number))[:limit]
-        return [(number, float(sums[number])) for number in best]
+        return best_of(self.scores(query), limit)
 
 
 def ranked(query: str, texts: Sequence[str]) -> list[tuple[int, float]]:

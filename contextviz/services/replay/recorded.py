@@ -1,0 +1,54 @@
+"""What the session's own calls add up to, of the main chain's turns alone: what a replay's bill can stand beside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from contextviz.analysis.budget import UsageGroup, bill
+from contextviz.analysis.replay import SummaryCalls
+from contextviz.services.budget.costs import basis_of
+from contextviz.services.budget.prices import price_table
+from contextviz.services.yardstick import summary_calls
+from contextviz.store.queries import calls
+from contextviz.store.queries.calls import CallUsage
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedSpend:
+    """Tokens and dollars of the main chain's turns, without a summariser's calls and sub-agents; None is unknown.
+
+    The bases are where each comes from (reported, estimated, derived, unknown). Of `calls`, `uncounted` have no tokens
+    and `unpriced` no cost; the sums leave them out. `summaries` are the main chain's own calls for a summary.
+    """
+
+    tokens: int | None
+    tokens_basis: str
+    cost: float | None
+    cost_basis: str
+    calls: int
+    uncounted: int
+    unpriced: int
+    summaries: SummaryCalls
+
+
+def recorded_spend(session_id: int) -> RecordedSpend:
+    """What was recorded of a session; the number of queries is fixed."""
+    groups = calls.main_usage(session_id)
+    known = [one for one in groups if one.usage.total_tokens is not None]
+    money = bill(map(_group, groups), price_table())
+    return RecordedSpend(
+        sum(one.usage.total_tokens or 0 for one in known) if known else None, _basis(known),
+        money.usd, basis_of(money), money.calls,
+        sum(one.calls for one in groups if not one.is_complete), money.unpriced,
+        summary_calls(*calls.summaries_of_main(session_id)),
+    )  # fmt: skip
+
+
+def _group(one: CallUsage) -> UsageGroup:
+    return UsageGroup(one.model, one.is_long, "main", one.basis, one.calls, one.is_complete, one.usage)
+
+
+def _basis(known: list[CallUsage]) -> str:
+    if not known:
+        return "unknown"
+    return "estimated" if any(one.basis == "estimated" for one in known) else "reported"
