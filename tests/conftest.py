@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -63,6 +64,15 @@ def shared() -> Path:
     if not path.is_dir():
         pytest.skip(f"the shared samples are not on this machine (looked for {path})")
     return path
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered() -> Iterator[None]:
+    """Tests share a process and number their sessions anew; what is remembered of a session must not outlive its test."""
+    yield
+    recorded = sys.modules.get("contextviz.services.replay.recorded")
+    if recorded is not None:
+        recorded._added_up.cache_clear()
 
 
 @pytest.fixture

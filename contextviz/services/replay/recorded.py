@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from contextviz.analysis.budget import UsageGroup, bill
 from contextviz.analysis.replay import SummaryCalls
@@ -31,17 +32,26 @@ class RecordedSpend:
     summaries: SummaryCalls
 
 
-def recorded_spend(session_id: int) -> RecordedSpend:
-    """What was recorded of a session; the number of queries is fixed."""
-    groups = calls.main_usage(session_id)
+def recorded_spend(session_id: int, revision: int | None = None) -> RecordedSpend:
+    """What was recorded of a session; the number of queries is fixed. With its `revision` its calls are added up once
+    and not for each page: a long session has tens of thousands."""
+    if revision is None:
+        groups, summaries = _added_up.__wrapped__(session_id, 0)
+    else:
+        groups, summaries = _added_up(session_id, revision)
     known = [one for one in groups if one.usage.total_tokens is not None]
     money = bill(map(_group, groups), price_table())
     return RecordedSpend(
         sum(one.usage.total_tokens or 0 for one in known) if known else None, _basis(known),
         money.usd, basis_of(money), money.calls,
         sum(one.calls for one in groups if not one.is_complete), money.unpriced,
-        summary_calls(*calls.summaries_of_main(session_id)),
+        summary_calls(*summaries),
     )  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def _added_up(session_id: int, revision: int) -> tuple[list[CallUsage], tuple[int, int]]:
+    return calls.main_usage(session_id), calls.summaries_of_main(session_id)
 
 
 def _group(one: CallUsage) -> UsageGroup:

@@ -128,7 +128,7 @@ LISTED: tuple[Metric, ...] = (*map(_metric, ORDER), OVER)
 def score_rows(row: SessionRow, columns: Sequence[Column]) -> list[ScoreRow]:
     """A row for each metric that at least one run has a value for, and for the headline ones in any case."""
     found = []
-    spend = recorded_spend(row.id) if any(column.run is None for column in columns) else None
+    spend = recorded_spend(row.id, row.revision) if any(column.run is None for column in columns) else None
     for metric in LISTED:
         scores = [score_of(row, column, metric.id, spend) for column in columns]
         if all(score.value is None for score in scores) and metric.id not in ("far_recall", "far_reach", "cost"):
