@@ -68,7 +68,7 @@ def shared() -> Path:
 
 @pytest.fixture(autouse=True)
 def _nothing_remembered() -> Iterator[None]:
-    """Tests share a process and number their sessions anew; what is remembered of a session must not outlive its test."""
+    """Tests share a process and number their sessions anew: what is remembered of one must not outlive its test."""
     yield
     recorded = sys.modules.get("contextviz.services.replay.recorded")
     if recorded is not None:
