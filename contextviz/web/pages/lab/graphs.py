@@ -21,7 +21,7 @@ from contextviz.web.pages.lab.place import LabPlace
 from contextviz.web.pages.session.shown import Shown, shown
 
 TWIN_NODES = 30
-MOST_NODES = 4_000
+MOST_NODES = 2_000
 LINE_CHARS = 160
 SUMMARY_CHARS = 20_000
 SUMMARY_BYTES = 60_000
@@ -79,7 +79,7 @@ def _graph(place: LabPlace, column: Column, run: RunRow) -> RunGraph:
     found = runs.nodes(run, 0, MOST_NODES)
     if not found:
         return RunGraph(column, "", 0, "This run made no summary.", (), 0, "")
-    table = drawn(run, found, lambda name: place.url(anchor="node", view="graphs", node=(column.slot, name)))
+    table = drawn(run, found, lambda name: "")  # its links are the figure's own
     newest = found[-TWIN_NODES:][::-1]
     lines = READER.beginnings([node.text for node in newest if node.text.size], chars=LINE_CHARS)
     rows = tuple(

@@ -17,7 +17,7 @@ from contextviz.web.pages.lab.windows import Compared, SlotWindow, compare, rows
 from contextviz.web.pages.links import message_url
 from contextviz.web.pages.session.items import Namer, estimate_of, why_of
 
-PAGE_ROWS = 70
+PAGE_ROWS = 30
 BESIDE = 2
 WORDS = {"kept": "kept", "changed": "changed", "only": "only here", "missing": "missing", "beside": "in every request"}
 MARKS = {"kept": "kept", "changed": "variant", "only": "kept", "missing": "lost", "beside": "kept"}
