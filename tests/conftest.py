@@ -72,7 +72,7 @@ def _nothing_remembered() -> Iterator[None]:
     yield
     recorded = sys.modules.get("contextviz.services.replay.recorded")
     if recorded is not None:
-        recorded._added_up.cache_clear()
+        recorded._remembered.cache_clear()
 
 
 @pytest.fixture

@@ -35,10 +35,7 @@ class RecordedSpend:
 def recorded_spend(session_id: int, revision: int | None = None) -> RecordedSpend:
     """What was recorded of a session; the number of queries is fixed. With its `revision` its calls are added up once
     and not for each page: a long session has tens of thousands."""
-    if revision is None:
-        groups, summaries = _added_up.__wrapped__(session_id, 0)
-    else:
-        groups, summaries = _added_up(session_id, revision)
+    groups, summaries = _added_up(session_id) if revision is None else _remembered(session_id, revision)
     known = [one for one in groups if one.usage.total_tokens is not None]
     money = bill(map(_group, groups), price_table())
     return RecordedSpend(
@@ -49,9 +46,13 @@ def recorded_spend(session_id: int, revision: int | None = None) -> RecordedSpen
     )  # fmt: skip
 
 
-@lru_cache(maxsize=64)
-def _added_up(session_id: int, revision: int) -> tuple[list[CallUsage], tuple[int, int]]:
+def _added_up(session_id: int) -> tuple[list[CallUsage], tuple[int, int]]:
     return calls.main_usage(session_id), calls.summaries_of_main(session_id)
+
+
+@lru_cache(maxsize=64)
+def _remembered(session_id: int, revision: int) -> tuple[list[CallUsage], tuple[int, int]]:
+    return _added_up(session_id)
 
 
 def _group(one: CallUsage) -> UsageGroup:
