@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from contextviz.events.frozen import frozen
 from contextviz.events.text import TextRef
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 Kind = Literal["system", "tools", "text", "thinking", "tool_call", "tool_result", "summary", "image", "injected"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """One content block. A tool call's text is JSON `{"name","arguments"}` (inspect.md, --snapshots).
 
@@ -63,7 +64,7 @@ class Message:
         return not any(block.text.chars or block.media_bytes or block.base64_chars for block in self.blocks)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolPair:
     """A tool call and its result by position. `result` is None while the call is pending."""
 

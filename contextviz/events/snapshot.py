@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from contextviz.events.frozen import frozen
 from contextviz.events.message import Kind, Role
 from contextviz.events.text import TextRef
 
@@ -21,7 +22,7 @@ TraceSource = Literal["cache_trace", "trajectory"]
 TraceVerdict = Literal["confirmed", "corrected", "refuted", "differs"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ContextItem:
     """One item of a window: a content block, a summary, or what the client put in by itself.
 
@@ -92,7 +93,7 @@ class WindowCheck:
     filled: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ContextSnapshot:
     """The window of one call as a difference: `keep` leading items of the previous snapshot of the same agent
     (`previous`, an index into Transcript.snapshots; None for the first), then `tail`. `check` is what the client's

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
+
+from contextviz.events.frozen import frozen
 
 HANDLE_LENGTH = 24
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 NUL = "\x00"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextRef:
     """A text by its content: SHA-256 of its UTF-8 bytes, sizes, and its estimated tokens.
 

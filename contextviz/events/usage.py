@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import reduce
 from operator import add, attrgetter
 
+from contextviz.events.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class TokenUsage:
     """Tokens of one model call as its provider reported them; None where it said nothing.
 

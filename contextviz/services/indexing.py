@@ -23,11 +23,20 @@ from contextviz.store.values import NotFound
 from contextviz.store.writes import save_places
 
 AT_ONCE_BYTES = 4 * 1024 * 1024
+# While a file is read: about 0.1 s, in which nothing else is written.
+STEP_BYTES = 4 * 1024 * 1024
 # Texts that are indexed beside the analyses. SQLite takes some 25 MB of memory for it, when a large session needs all
 # there is: its texts wait until it is saved.
 BESIDE_BYTES = 512 * 1024
 MOST_BESIDE_BYTES = 96 * 1024 * 1024
 UNFINISHED = ("queued", "running")
+
+
+def index_some(after: int) -> None:
+    """Index a little of what was written behind pack `after`, where that is enough: a moment's work for a thread that
+    writes texts while more are read. Nothing where the index is left to a job."""
+    if not _is_slow() and search.waiting().size >= STEP_BYTES:
+        search.index_packs(after=after, most=STEP_BYTES)
 
 
 @contextmanager

@@ -10,12 +10,12 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
 import orjson
 
+from contextviz.events.frozen import frozen
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import LineCounts
 from contextviz.events.text import sanitised
@@ -36,7 +36,7 @@ _RECORD_START = re.compile(
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Record:
     """One JSON object of a file: its line (from 1), its bytes' length, and whether it was recovered from a
     malformed line. `surrogates` counts the lone surrogates replaced in it."""

@@ -34,7 +34,7 @@ MOST_REFS_BETWEEN = 20_000  # kept from one session of a batch to the next
 QUERY_TEXTS = 10_000
 _COLUMNS = ("digest", "chars", "size", "estimated_tokens", "pack_id", "offset")
 AT_ONCE = 6  # packs in one transaction
-MOST_WRITING = 2  # such transactions that wait for their counts and the database: a bound for memory
+MOST_WRITING = 4  # such transactions that wait for their counts and the database: a bound for memory
 _NUMBERS = tuple(range(16_384))
 Place = tuple[int, int, int]  # pack, offset, size
 Pending = tuple[TextRef, bytes]
@@ -47,7 +47,8 @@ class StoreTextPool:
 
     Packs are written in transactions of their own while reading goes on; texts that no session comes to use are
     dropped later (store.cleaning). `on_put` is called now and then with the bytes of the texts since, new or known,
-    for progress.
+    for progress; `when_idle` in the thread that writes, when a transaction is done and no other waits: what it does
+    should take a moment, since reading waits for it in the end.
     `count` counts one text in this process instead (tests).
     """
 
@@ -56,10 +57,12 @@ class StoreTextPool:
         count: Callable[[str], int] | None = None,
         estimator: str = ESTIMATOR,
         on_put: Callable[[int], None] | None = None,
+        when_idle: Callable[[], None] | None = None,
     ) -> None:
         self.estimator = estimator
         self._count = count
         self._on_put = on_put
+        self._when_idle = when_idle
         self._refs: dict[bytes, TextRef] = {}
         self._pending: dict[bytes, Pending] = {}  # not written yet: gathered, or being counted
         self._gathered: list[Pending] = []
@@ -68,6 +71,7 @@ class StoreTextPool:
         self._counting: list[_Counting] = []
         self._writing: deque[tuple[list[_Counting], Future[None]]] = deque()
         self._writer: ThreadPoolExecutor | None = None
+        self._given = self._stored = 0  # transactions for the thread
         self._reader = TextReader(
             4
         )  # summaries and first lines, as a reader asks for them: memory is for the transcript
@@ -170,7 +174,8 @@ class StoreTextPool:
             return
         if self._writer is None:
             self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="text-packs")
-        self._writing.append((counting, self._writer.submit(self._store, counting)))
+        self._given += 1
+        self._writing.append((counting, self._writer.submit(self._store_beside, counting)))
         if len(self._writing) > MOST_WRITING:
             self._await_oldest()
 
@@ -191,6 +196,12 @@ class StoreTextPool:
         with transaction.atomic():  # several packs, since each transaction is a wait; none for counts inside
             for (fresh, _), data in zip(counting, packed, strict=True):
                 write_pack(fresh, self.estimator, data)
+
+    def _store_beside(self, counting: list[_Counting]) -> None:
+        self._store(counting)
+        self._stored += 1
+        if self._when_idle is not None and self._stored == self._given:
+            self._when_idle()
 
     def _settle(self, counting: list[_Counting]) -> None:
         for fresh, _ in counting:

@@ -49,6 +49,24 @@ def test_a_large_import_is_indexed_beside_its_analysis(
     assert found("zebra question") == 30
 
 
+def test_a_little_is_indexed_where_there_is_enough(
+    transactional_db: None, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if connection.vendor == "postgresql":
+        pytest.skip("there it is left to a job")
+    upload(("a.jsonl", claude_lines(3, word="zebra")))
+    search.empty()
+
+    indexing.index_some(0)
+    assert found("zebra") == 0, "too little for a transaction of its own"
+
+    monkeypatch.setattr(indexing, "STEP_BYTES", 1)
+    indexing.index_some(search.last_pack())
+    assert found("zebra") == 0, "what was there before is somebody else's"
+    indexing.index_some(0)
+    assert found("zebra") == 6
+
+
 def test_a_grown_file_brings_its_new_texts_only(db: None, data_dir: Path) -> None:
     upload(("a.jsonl", claude_lines(3, word="zebra")))
     before = dict(PlaceRecord.objects.values_list("text_id", "pk"))

@@ -125,6 +125,21 @@ def test_many_packs_are_written_by_a_thread_that_goes_away(transactional_db: Non
     assert sum(told) == sum(map(len, given))
 
 
+def test_the_thread_says_when_it_has_nothing_to_write(transactional_db: None) -> None:
+    said: list[tuple[str, int]] = []
+    pool = StoreTextPool(
+        count=lambda text: len(text.split()), estimator="words",
+        when_idle=lambda: said.append((threading.current_thread().name, TextRecord.objects.count())),
+    )  # fmt: skip
+    for number in range(10):
+        pool.put(f"{number} " * 140_000)
+    pool.flush()
+    pool.close()
+
+    assert all(name.startswith("text-packs") for name, _ in said)
+    assert said[-1][1] == 10, "after its last transaction at least"
+
+
 def test_what_cannot_be_written_beside_is_an_error_where_it_is_waited_for(
     transactional_db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from contextviz.analysis.composition import Calibration, Measures
 from contextviz.analysis.difference import item_key
+from contextviz.events.frozen import frozen
 from contextviz.events.session import Transcript
 from contextviz.events.snapshot import ContextSnapshot, SnapshotLog
 
@@ -42,7 +43,7 @@ class Stays:
         return len(self._order)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prefix:
     """What a call shares with the turn before it (`previous_call`): items, their estimated tokens, and the first items
     that differ, None where a window ends there (or, for `old`, where it is not known)."""

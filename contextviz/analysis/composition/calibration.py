@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 from contextviz.analysis.composition.categories import Category
+from contextviz.events.frozen import frozen
 
 Unlogged = Literal["both", "system", "tools", "none"]
 ScaleBasis = Literal["derived", "estimated"]
@@ -17,7 +17,7 @@ LEAST_SLOPES = 3
 LEAST_STEP_TOKENS = 40
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sample:
     """One call for calibration: what was reported, what its window is estimated at, and what it lacks.
 
@@ -32,7 +32,7 @@ class Sample:
     grew: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Calibration:
     """How estimates of one agent's windows by one model become window tokens.
 

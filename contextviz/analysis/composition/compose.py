@@ -10,13 +10,14 @@ from typing import Literal
 from contextviz.analysis.composition.calibration import Calibration, Key, Sample, Unlogged, calibrate
 from contextviz.analysis.composition.categories import CATEGORIES, POSITION, Category, category_of, item_tokens
 from contextviz.events.call import ModelCall
+from contextviz.events.frozen import frozen
 from contextviz.events.session import Transcript
 from contextviz.events.snapshot import SnapshotLog
 
 Basis = Literal["reported", "derived", "estimated", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WindowSums:
     """Estimated tokens of one snapshot by category (in the order of CATEGORIES), and what it does not log.
 
@@ -35,7 +36,7 @@ class WindowSums:
         return sum(self.estimated)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Composition:
     """One call's window tokens by category. Σ of the known parts + `residual` = `reported`, exactly.
 

@@ -104,8 +104,10 @@ def may_hold(text: str) -> bool:
         is_short = len(text) < 2 * SHRUNK_FROM
         if head.startswith(_HEADS) or (is_short and text.rstrip().endswith((CUT_MARK, CUT_MARK + "]"))):
             return True
-    # Written out, since this is asked of every text of an import.
-    return "[flowctx" in text or "[LCM " in text or ("</" in text and _has_tag(text))
+    # Written out, since this is asked of every text of an import; one character is found ten times as fast as several.
+    return ("[" in text and ("[flowctx" in text or "[LCM " in text)) or (
+        "<" in text and "</" in text and _has_tag(text)
+    )
 
 
 def _has_tag(text: str) -> bool:

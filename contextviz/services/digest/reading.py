@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -25,7 +26,7 @@ from contextviz.services.digest.halves import host_of, is_joined, parts_of, sess
 from contextviz.services.digest.outcome import Outcome
 from contextviz.services.digest.remembering import ReadingMemory
 from contextviz.services.figures import derive
-from contextviz.services.indexing import index_fresh, indexing_beside
+from contextviz.services.indexing import index_fresh, index_some, indexing_beside
 from contextviz.services.jobs import JobFailed, JobRun
 from contextviz.services.live import earlier_of, tell
 from contextviz.sources.files import read_paths
@@ -109,7 +110,7 @@ class Reading:
                     self._put_into(session, [file])
 
     def _read(self, files: Iterable[BatchFile]) -> Iterator[ReadItem]:
-        pool = StoreTextPool(on_put=self._on_put)
+        pool = StoreTextPool(on_put=self._on_put, when_idle=partial(index_some, self._known_packs))
         given = list(files)
         memory = self._memory if sum(one.size for one in given) <= MOST_READ_ON else None
         options = ReadOptions(pool=pool, now=timezone.now(), memory=memory)

@@ -45,20 +45,21 @@ def last_pack() -> int:
     return TextPackRecord.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
-def index_packs(*, after: int = 0) -> Progress:
-    """Index the next few packs that are not (of those behind pack `after`), in one transaction; how much it was.
+def index_packs(*, after: int = 0, most: int | None = None) -> Progress:
+    """Index the next few packs that are not (of those behind pack `after`), in one transaction of about `most` bytes of
+    texts; how much it was.
 
     Of several workers on PostgreSQL each takes other packs. None left: no packs.
     """
     with transaction.atomic():
-        packs = _taken(after)
+        packs = _taken(after, most or BATCH_BYTES[connection.vendor])
         if packs:
             _write(_texts_of(packs))
             TextPackRecord.objects.filter(pk__in=[pack.pk for pack in packs]).update(is_indexed=True)
     return Progress(len(packs), sum(pack.raw_size for pack in packs))
 
 
-def _taken(after: int) -> list[TextPackRecord]:
+def _taken(after: int, most: int) -> list[TextPackRecord]:
     # Their data later, one after the other: all of it at once would be megabytes.
     found = TextPackRecord.objects.filter(is_indexed=False, pk__gt=after).order_by("pk").defer("data")
     if connection.features.has_select_for_update_skip_locked:
@@ -68,7 +69,7 @@ def _taken(after: int) -> list[TextPackRecord]:
     for pack in found[:BATCH_PACKS]:
         taken.append(pack)
         size += pack.raw_size
-        if size >= BATCH_BYTES[connection.vendor]:
+        if size >= most:
             break
     return taken
 
