@@ -33,6 +33,14 @@ export async function fetchFigure(address, signal) {
   return answer.json();
 }
 
+/** The line that stands where a chart would: why there is none. */
+export function whyNot(error) {
+  const line = document.createElement("p");
+  line.className = "chart-error";
+  line.textContent = error.message;
+  return line;
+}
+
 /** A copy of a figure in which each var(--name) is the colour it has at this element now. */
 export function resolved(figure, element) {
   const probe = document.createElement("i");

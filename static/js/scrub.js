@@ -1,5 +1,14 @@
 // What the strip and the Lab's scrubber share: calls under the pointer, dragging, and the keys of a slider over calls.
 
+/** A light part over a track's plot (a play-head, the cursor), hidden until it is placed. */
+export function overlay(track, name) {
+  const part = document.createElement("i");
+  part.className = name;
+  part.hidden = true;
+  track.append(part);
+  return part;
+}
+
 /** The call under the pointer, on a track that shows the calls from first to last. */
 export function callAt(track, first, last, event) {
   const box = track.getBoundingClientRect();

@@ -1,4 +1,4 @@
-import { fetchFigure, inTurn, plotly, resolved, thin } from "../figure.js";
+import { fetchFigure, inTurn, plotly, resolved, thin, whyNot } from "../figure.js";
 
 /** A plotly figure from data-src: drawn when seen, again on a new theme or size, purged when removed. */
 class Chart extends HTMLElement {
@@ -94,13 +94,12 @@ class Chart extends HTMLElement {
   }
 
   fail(error) {
-    const line = document.createElement("p");
-    line.className = "chart-error";
+    const line = whyNot(error);
     const again = document.createElement("button");
     again.className = "btn small";
     again.textContent = "Retry";
     again.addEventListener("click", () => { line.remove(); this.setAttribute("aria-busy", "true"); this.load(); });
-    line.append(error.message, again);
+    line.append(again);
     this.append(line);
   }
 }

@@ -1,5 +1,5 @@
-import { compact, fetchFigure, inTurn, numbers, plotly, resolved, thin } from "../figure.js";
-import { callAt, drag, stepped } from "../scrub.js";
+import { compact, fetchFigure, inTurn, numbers, plotly, resolved, thin, whyNot } from "../figure.js";
+import { callAt, drag, overlay, stepped } from "../scrub.js";
 
 const NARROW = 700;
 
@@ -14,7 +14,7 @@ class Lab extends HTMLElement {
     this.last = Number(this.dataset.calls) || 1;
     this.call = Number(this.dataset.call) || this.last;
     this.marks = [];
-    [this.head, this.cursor, this.tried] = ["head", "cursor", "tried"].map((name) => this.overlay(name));
+    [this.head, this.cursor, this.tried] = ["head", "cursor", "tried"].map((name) => overlay(this.track, name));
     this.place();
     this.track.addEventListener("keydown", (event) => this.key(event), { signal });
     document.addEventListener("keydown", (event) => { if (this.meta && event.shiftKey && /^Arrow(Left|Right)$/.test(event.key) && !event.target.closest?.("input, textarea, select, dialog")) this.key(event); }, { signal, capture: true });
@@ -37,14 +37,6 @@ class Lab extends HTMLElement {
     for (const part of this.track.querySelectorAll("i")) part.remove();
   }
 
-  overlay(name) {
-    const part = document.createElement("i");
-    part.className = name;
-    part.hidden = true;
-    this.track.append(part);
-    return part;
-  }
-
   async load() {
     try {
       [this.figure] = await Promise.all([fetchFigure(this.dataset.src, this.stop.signal), plotly()]);
@@ -60,10 +52,7 @@ class Lab extends HTMLElement {
       this.sized.observe(this);
     } catch (error) {
       if (this.stop.signal.aborted) return;
-      const line = document.createElement("p");
-      line.className = "chart-error";
-      line.textContent = error.message;
-      this.plot.replaceChildren(line);
+      this.plot.replaceChildren(whyNot(error));
     } finally {
       this.removeAttribute("aria-busy");
       this.place();

@@ -1,5 +1,5 @@
-import { fetchFigure, plotly, resolved, thin } from "../figure.js";
-import { callAt, drag, stepped } from "../scrub.js";
+import { fetchFigure, plotly, resolved, thin, whyNot } from "../figure.js";
+import { callAt, drag, overlay, stepped } from "../scrub.js";
 import { HoverBox, Table } from "../strip-table.js";
 
 const NARROW = 700;
@@ -17,8 +17,8 @@ class Strip extends HTMLElement {
     this.a = Number(this.dataset.a) || undefined;
     this.b = Number(this.dataset.b) || undefined;
     this.box = new HoverBox();
-    this.cursor = this.overlay("cursor");
-    this.heads = { a: this.overlay("head a"), b: this.overlay("head b") };
+    this.cursor = overlay(this.track, "cursor");
+    this.heads = { a: overlay(this.track, "head a"), b: overlay(this.track, "head b") };
     this.heads.a.dataset.name = "A";
     this.heads.b.dataset.name = "B";
     this.place();
@@ -41,14 +41,6 @@ class Strip extends HTMLElement {
     for (const part of this.querySelectorAll(".head, .cursor")) part.remove();
   }
 
-  overlay(name) {
-    const part = document.createElement("i");
-    part.className = name;
-    part.hidden = true;
-    this.track.append(part);
-    return part;
-  }
-
   async load() {
     try {
       [this.figure] = await Promise.all([fetchFigure(this.dataset.src, this.stop.signal), plotly()]);
@@ -61,10 +53,7 @@ class Strip extends HTMLElement {
       this.sized.observe(this);
     } catch (error) {
       if (this.stop.signal.aborted) return;
-      const line = document.createElement("p");
-      line.className = "chart-error";
-      line.textContent = error.message;
-      this.plot.replaceChildren(line);
+      this.plot.replaceChildren(whyNot(error));
     } finally {
       this.removeAttribute("aria-busy");
       this.place();
