@@ -14,6 +14,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import zstandard
 from django.db import connection, transaction
@@ -227,10 +228,7 @@ def ids_of(digests: Iterable[bytes]) -> dict[bytes, int]:
 def _column_of(column: str, digests: Iterable[bytes]) -> dict[bytes, int]:
     found: dict[bytes, int] = {}
     for part in chunks(digests, QUERY_TEXTS):
-        marks = ",".join(["%s"] * len(part))
-        with connection.cursor() as cursor:  # past the ORM: its share would be several times the query's
-            cursor.execute(f"SELECT digest, {column} FROM store_textrecord WHERE digest IN ({marks})", part)
-            here = {bytes(digest): value for digest, value in cursor.fetchall()}
+        here = {bytes(digest): value for digest, value in _rows_of(column, part)}
         # Under the callers' own digests: a copy of each would be megabytes.
         found.update((digest, here[digest]) for digest in part if digest in here)
     return found
@@ -328,6 +326,15 @@ def places_of(digests: Iterable[bytes]) -> dict[bytes, Place]:
     """Where texts lie, by digest; those not held left out."""
     places: dict[bytes, Place] = {}
     for part in chunks(digests, QUERY_TEXTS):
-        rows = TextRecord.objects.filter(digest__in=part).values_list("digest", "pack_id", "offset", "size")
-        places.update((bytes(digest), (pack, offset, size)) for digest, pack, offset, size in rows)
+        rows = _rows_of('pack_id, size, "offset"', part)
+        places.update((bytes(digest), (pack, offset, size)) for digest, pack, size, offset in rows)
     return places
+
+
+def _rows_of(columns: str, digests: Sequence[bytes]) -> list[tuple[Any, ...]]:
+    """Columns of those texts that are held, each row after its digest. Past the ORM: its share would be several times
+    the query's."""
+    marks = ",".join(["%s"] * len(digests))
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT digest, {columns} FROM store_textrecord WHERE digest IN ({marks})", digests)
+        return cursor.fetchall()  # type: ignore[no-any-return]

@@ -24,6 +24,7 @@ _PLAIN = ("generation_at", "started_at", "ended_at", "replayed_lines", "first_ow
           "compaction_threshold")  # fmt: skip
 FILLED = frozenset((*_TEXT, *_PLAIN, "source_id"))
 MAX_DETAIL_BYTES = 1 << 30
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ENTRIES_AT_ONCE = 4096
 LONG_OF_TREE = ("active_path", "abandoned")
 
@@ -172,7 +173,10 @@ def line_counts(packed: dict[str, Any]) -> LineCounts:
 
 def _micros(at: datetime | None) -> int | None:
     # In whole numbers: as a float the last moment of the year 9999 is rounded into the year 10000, which is no time.
-    return None if at is None else (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    if at is None:
+        return None
+    since = at - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def _instant(micros: int | None) -> datetime | None:
