@@ -15,6 +15,7 @@ _LEFT = 0.03  # what stands left of size 0, so that a sign there is whole
 # The plot as narrow as on a phone (322 by 200 pixels), in shares of it: a letter, a line, a pixel of its height, from a
 # sign to its name, and half a sign across and up.
 _CHARACTER, _LINE, _PIXEL, _GAP, _SIGN, _SIGN_HIGH = 6.2 / 322, 15 * 1.14 / 200, 1.14 / 200, 8 / 322, 6 / 322, 0.032
+_NEAR = 16  # pixels up or down: what stands further from its sign has a line to it
 SYMBOLS = ("circle", "square", "triangle-up", "diamond")
 
 
@@ -179,15 +180,23 @@ class _Labels:
                 if left < 0 or left + wide > 1 or any(_overlaps(box, other) for other in self._others(at)):
                     continue
                 self._taken.append(box)
-                away = {"xanchor": "left", "xshift": 8} if side == "left" else {"xanchor": "right", "xshift": -8}
                 shifted = round((middle - y) / _PIXEL)
-                return label(text, x=x, y=y, yanchor="middle", yshift=shifted, align=side, **away, **options)
+                return label(text, x=x, y=y, yanchor="middle", align=side, **_away(side, shifted), **options)
         return None
 
     def _others(self, at: float) -> list[Box]:
         """What a label at `at` has to keep clear of: other names, and signs but those right above and below its own."""
         signs = [(x - _SIGN, x + _SIGN, y - _SIGN_HIGH, y + _SIGN_HIGH) for x, y in self._signs if abs(x - at) > 1e-9]
         return [*self._taken, *signs]
+
+
+def _away(side: str, shifted: int) -> dict[str, Any]:
+    """How a label stands at its sign: beside it, or further up or down at the end of a thin line to it."""
+    across, anchor = (8, "left") if side == "left" else (-8, "right")
+    if abs(shifted) <= _NEAR:
+        return {"xanchor": anchor, "xshift": across, "yshift": shifted}
+    line = {"arrowhead": 0, "arrowwidth": 0.75, "arrowcolor": palette.INK_3, "standoff": 6}
+    return {"xanchor": anchor, "showarrow": True, "ax": across, "ay": -shifted, **line}
 
 
 def _along(point: ParetoPoint) -> list[tuple[float, float]]:

@@ -156,8 +156,9 @@ def pixels(figure: Any, width: float) -> tuple[list[tuple[float, ...]], list[tup
         lines = [html.unescape(re.sub(r"<[^>]*>", "", line)) for line in note["text"].split("<br>")]
         wide, tall = 6 * max(map(len, lines)), 14 * len(lines)
         x, y = at(note["x"], note["y"])
-        start = x + note["xshift"] - (wide if note["xanchor"] == "right" else 0)
-        middle = y + note["yshift"]
+        across, up = (note["ax"], -note["ay"]) if note["showarrow"] else (note["xshift"], note["yshift"])
+        start = x + across - (wide if note["xanchor"] == "right" else 0)
+        middle = y + up
         names.append((start, start + wide, middle - tall / 2, middle + tall / 2))
     signs: list[tuple[float, ...]] = []
     for trace in figure["data"]:
@@ -174,6 +175,17 @@ def meet(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
 def runs_at(*places: tuple[float, float]) -> list[Point]:
     names = ("● Recorded", "■ Keep all", "▲ lossless-claw", "◆ a name of an engine that is far too long")
     return [Point(name, size, recall, None, None, None) for name, (size, recall) in zip(names, places, strict=False)]
+
+
+def test_a_name_far_from_its_sign_has_a_line_to_it() -> None:
+    crowded = lab_scores.pareto(runs_at((20_000, 1.0), (20_000, 1.0), (20_000, 1.0), (20_000, 1.0)))
+
+    notes = crowded["layout"]["annotations"]
+    lines = [note for note in notes if note["showarrow"]]
+    assert lines
+    assert all(abs(note["ay"]) > 16 for note in lines)
+    assert all(abs(note["yshift"]) <= 16 for note in notes if not note["showarrow"])
+    assert not any(note["showarrow"] for note in lab_scores.pareto([Point()])["layout"]["annotations"])
 
 
 @pytest.mark.parametrize(
