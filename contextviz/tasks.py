@@ -174,6 +174,7 @@ def _remove_old_here() -> None:
     try:
         for job_id in retention.remove_due(now=timezone.now()):
             enqueue(job_id)
+        retention.forget_waiting_logs(now=timezone.now())
         live.forget_old(now=timezone.now())
         watching.forget_done(now=timezone.now())
     except Exception:

@@ -14,7 +14,7 @@ import zstandard
 
 from contextviz.sources.files import NamedPath, walk
 from tests.sources.configuration import configs
-from tests.sources.declared import agents, others
+from tests.sources.declared import agents, clients, others
 
 Write = Callable[[Path], None]
 
@@ -90,16 +90,20 @@ def _zst(folder: Path, files: list[NamedPath]) -> None:
 
 JSONL: dict[str, Write] = {
     "openclaw": agents.openclaw, "pi": agents.pi, "claude-code": agents.claude_code, "codex": agents.codex,
+    "copilot-cli": clients.copilot_cli, "droid": clients.droid, "kiro": clients.kiro, "cursor": clients.cursor,
 }  # fmt: skip
 FAMILIES: dict[str, dict[str, Write]] = {
     "jsonl": JSONL,
     "growing": JSONL,
     "documents": {
         "conversation-map": agents.conversation_map, "cortext": agents.cortext, "gemini-cli": agents.gemini_cli,
+        "openhands": others.openhands,
         "opencode": others.opencode, "atif": others.atif, "swe-agent": others.swe_agent, "otlp": others.otlp,
         "openai-chat": others.openai_chat, "anthropic-messages": others.anthropic_messages,
         "openai-responses": others.openai_responses, "gemini-api": others.gemini_api,
         "chat-array": others.chat_array, "sharegpt": others.sharegpt, "configuration": _configured,
+        "kiro-saved": clients.kiro_saved, "copilot-cli-old": clients.copilot_cli_old, "entire": clients.entire,
+        "chatgpt-export": others.chatgpt_export, "claude-ai-export": others.claude_ai_export,
     },
     "logs": {
         "openvole": agents.openvole, "engine-log": agents.engine_log, "events": agents.events,

@@ -9,7 +9,9 @@ from contextviz.events.call import ModelCall
 from contextviz.events.usage import TokenUsage, sum_usage
 
 # Formats whose own input number holds the cached tokens; their readers declare it (a test holds the two together).
-CACHED_IS_INPUT = frozenset({"atif", "codex", "gemini-api", "gemini-cli", "openai-chat", "openai-responses"})
+CACHED_IS_INPUT = frozenset(
+    {"atif", "codex", "copilot-cli", "gemini-api", "gemini-cli", "openai-chat", "openai-responses"}
+)
 Json = dict[str, object]
 
 
@@ -43,9 +45,13 @@ def total_of(calls: Iterable[ModelCall]) -> TokenUsage:
 
 
 def per_day(calls: Iterable[ModelCall], zone: ZoneInfo) -> dict[str, int]:
-    """Total billed tokens by day in `zone`; calls without a time under "none"."""
+    """Total billed tokens by day in `zone`; calls without a time under "none". A day of which no call's tokens are
+    known is not among them."""
     days: dict[str, int] = {}
     for call in calls:
+        tokens = call.usage.total_tokens
+        if tokens is None:
+            continue
         day = call.at.astimezone(zone).date().isoformat() if call.at else "none"
-        days[day] = days.get(day, 0) + (call.usage.total_tokens or 0)
+        days[day] = days.get(day, 0) + tokens
     return dict(sorted(days.items()))

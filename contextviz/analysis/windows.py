@@ -7,6 +7,9 @@ from contextviz.tokens.windows import window_of
 
 # OpenVole compacts above this share of its window; the share is fixed (engines document, section 2.1).
 OPENVOLE_SHARE = 0.75
+# Chat apps give a model less than it could take, by plan and over time, and say nowhere how much: the table of models
+# would be wrong for them.
+APPS = frozenset({"chatgpt-export", "claude-ai-export"})
 
 
 def fill_window(transcript: Transcript) -> None:
@@ -18,7 +21,7 @@ def fill_window(transcript: Transcript) -> None:
         model = next((call.model for call in reversed(transcript.calls) if call.model), session.model)
         session.window = configured_window(session.configuration, model, session.agent)
         session.window_basis = "configuration" if session.window else None
-        if session.window is None:
+        if session.window is None and session.format not in APPS:
             prompts = [call.usage.prompt_tokens or 0 for call in transcript.calls]
             session.window = window_of(model, largest_prompt=max(prompts, default=None))
             session.window_basis = "table" if session.window else None

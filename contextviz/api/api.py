@@ -17,6 +17,7 @@ from contextviz.api.resources import (
     alerts,
     calls,
     compactions,
+    engine_events,
     events,
     folds,
     jobs,
@@ -73,5 +74,8 @@ def show_index(request: HttpRequest) -> HttpResponse:
     return one(Index(version=__version__, openapi="/api/v1/openapi.json", caller=caller.name, scopes=names))
 
 
-for part in (sessions, calls, messages, compactions, folds, originals, runs, search, uploads, jobs, events, alerts):
+for part in (
+    sessions, calls, messages, compactions, engine_events, folds, originals, runs, search, uploads, jobs, events,
+    alerts,
+):  # fmt: skip
     api.add_router("", part.router)

@@ -15,6 +15,7 @@ from django.urls import reverse
 from contextviz.charts import words
 from contextviz.cli.addresses import DEFAULT_PORT
 from contextviz.cli.running import is_up, recorded_port
+from contextviz.events.masking import MARGIN_CHARS, without_secrets
 from contextviz.services.ingest import digest
 from contextviz.store.queries import calls, jobs, sessions
 from contextviz.store.values import JobRow, SessionRow
@@ -97,8 +98,15 @@ def findings_of(row: SessionRow) -> list[str]:
 
 
 def shown(text: str) -> str:
-    """Foreign words in one line that cannot drive a terminal."""
-    return "".join(char if char.isprintable() else " " for char in text)[:LINE_CHARS]
+    """Foreign words in one line that cannot drive a terminal, with what looks like a secret masked."""
+    # Masked before it is cut: half a secret would no longer look like one.
+    masked = without_secrets(text[: LINE_CHARS + MARGIN_CHARS])
+    return "".join(char if char.isprintable() else " " for char in masked)[:LINE_CHARS]
+
+
+def told(text: str) -> str:
+    """What a job says, whole, with what looks like a secret masked: it may quote a file's name or words."""
+    return without_secrets(text)
 
 
 def sessions_of(row: JobRow) -> list[SessionRow]:

@@ -22,6 +22,7 @@ from contextviz.store.models import (
     TextRecord,
     TextUseRecord,
     UploadRecord,
+    WaitingLogRecord,
 )
 from contextviz.store.runs import remove_run
 from contextviz.store.texts import write_pack
@@ -30,7 +31,8 @@ BATCH_TEXTS = 2000
 
 
 def drop_unused_artifacts() -> int:
-    """Remove raw files that no session is read from and no open batch still needs; how many."""
+    """Remove raw files that no session is read from and that neither an open batch nor a session to come needs; how
+    many."""
     removed = 0
     for record in _unused_artifacts():
         with transaction.atomic():
@@ -48,7 +50,8 @@ def drop_unused_artifacts() -> int:
 def _unused_artifacts() -> QuerySet[ArtifactRecord]:
     waiting = UploadRecord.objects.filter(artifact=OuterRef("pk"), batch__finished_at__isnull=True)
     linked = SessionArtifactRecord.objects.filter(artifact=OuterRef("pk"))
-    return ArtifactRecord.objects.filter(~Exists(linked), ~Exists(waiting))
+    for_later = WaitingLogRecord.objects.filter(artifact=OuterRef("pk"))
+    return ArtifactRecord.objects.filter(~Exists(linked), ~Exists(waiting), ~Exists(for_later))
 
 
 def drop_unused_texts(candidates: Iterable[int]) -> int:

@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 
 from contextviz.services.accounts.audit import note
 from contextviz.services.cleaning import drop_runs, drop_unused_artifacts, drop_unused_texts
@@ -19,6 +20,7 @@ from contextviz.store.models import (
     SessionRecord,
     SessionSeriesRecord,
     TextUseRecord,
+    WaitingLogRecord,
 )
 from contextviz.store.queries import sessions
 from contextviz.store.viewing import current_viewer, viewer_of_id, viewing
@@ -52,6 +54,11 @@ def _delete(run: JobRun) -> str:
     record = SessionRecord.objects.filter(pk=session_id).first()
     if record is not None and record.status != "deleting":
         raise JobFailed("This session was not marked for deletion. Delete it on its page.", can_retry=False)
+    if record is not None:
+        # What came as its log must not be read into it again, nor stay for a session that never came.
+        own = SessionArtifactRecord.objects.filter(session_id=session_id).values("artifact_id")
+        for_it = Q(source_id=record.source_id) & (Q(is_private=False) | Q(person_id=record.owner_id))
+        WaitingLogRecord.objects.filter(Q(artifact_id__in=own) | for_it).delete()
     done = remove_session(run, session_id)
     drop_unused_artifacts()
     return f"Deleted “{run.params['title']}”: {done:,} rows, and every text and file that only it used."

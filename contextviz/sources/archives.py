@@ -1,12 +1,20 @@
-"""What may come out of an archive: regular files under names that stay inside their folder."""
+"""What may come out of an archive: regular files under names that stay inside their folder, as streams that end."""
 
 from __future__ import annotations
 
+import gzip
 import re
 import stat
 import tarfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Literal, Protocol
 
+import zstandard
+
+CHUNK_BYTES = 64 * 1024
+MAX_WINDOW_BYTES = 256 * 1024 * 1024
 MAX_NAME_BYTES = 200
 MAX_PARTS = 32
 MAX_HEADER_BYTES = 1024 * 1024
@@ -14,6 +22,11 @@ TAR_MAGIC_AT = 257
 # Why a member that holds nothing of its own is not read.
 LINK = "it is a link"
 DEVICE = "it is a device or another special file"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_SKIPPED_MAGIC = b"\x2a\x4d\x18"  # behind a first byte of 0x50 to 0x5f
+_WINDOW_BYTES = (0, 1, 2, 4)  # of a dictionary's id, by the frame header's two lowest bits
+_LENGTH_BYTES = (0, 2, 4, 8)  # of the length of the content, by its two highest
+_REPEATED = 1  # the type of a block that is one byte, many times
 _DRIVE = re.compile(r"^[A-Za-z]:")
 _LONG_HEADERS = frozenset(
     {tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE}
@@ -80,3 +93,122 @@ def why_not_regular_zip(member: zipfile.ZipInfo) -> str | None:
     if mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG):
         return DEVICE
     return "it is encrypted" if member.flag_bits & 1 else None
+
+
+class CutOff(Exception):
+    """A compressed file ends in the middle."""
+
+
+def is_whole_zstd(raw: IO[bytes], size: int) -> bool:
+    """Whether a file of `size` bytes holds every block of its zstd frames (RFC 8878, section 3.1). Only headers are
+    read: a decompressor that is fed a part of a frame gives what it has and says nothing."""
+    at = 0
+    while at < size:
+        magic = _at(raw, at, 4)
+        if magic[1:] == _SKIPPED_MAGIC and magic[0] & 0xF0 == 0x50:
+            at += 8 + int.from_bytes(_at(raw, at + 4, 4), "little")
+        elif magic == ZSTD_MAGIC:
+            at = _end_of_frame(raw, at + 4, size)
+        else:
+            return len(magic) == 4  # something else than a frame follows, which the decompressor has told of
+    return at == size
+
+
+def _end_of_frame(raw: IO[bytes], at: int, size: int) -> int:
+    """Where the frame ends whose header begins at `at`; behind `size` where it is cut off."""
+    descriptor = (_at(raw, at, 1) or b"\0")[0]
+    is_single = bool(descriptor & 0x20)
+    lengths = max(_LENGTH_BYTES[descriptor >> 6], int(is_single))
+    at += 1 + int(not is_single) + _WINDOW_BYTES[descriptor & 3] + lengths
+    while len(header := _at(raw, at, 3)) == 3:
+        block = int.from_bytes(header, "little")
+        at += 3 + (1 if block >> 1 & 3 == _REPEATED else block >> 3)
+        if block & 1:
+            return at + (4 if descriptor & 4 else 0)
+    return size + 1
+
+
+def _at(raw: IO[bytes], at: int, size: int) -> bytes:
+    raw.seek(at)
+    return raw.read(size)
+
+
+class Readable(Protocol):
+    """What bytes can be read from."""
+
+    def read(self, size: int = ..., /) -> bytes: ...
+
+
+class _Gzip:
+    """A gzip stream that gives all it has before it says that it is cut off (EOFError)."""
+
+    def __init__(self, stream: gzip.GzipFile):
+        self._stream = stream
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to `size` bytes."""
+        return self._stream.read1(size)
+
+
+class _Zstd:
+    """A zstd stream that raises CutOff where it ends, unless all of it is there."""
+
+    def __init__(self, stream: Readable, *, is_whole: bool):
+        self._stream = stream
+        self._is_whole = is_whole
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to `size` bytes."""
+        chunk = self._stream.read(size)
+        if not chunk and not self._is_whole:
+            raise CutOff
+        return chunk
+
+
+class Limited:
+    """A stream that refuses to give more than its budget; `head` is given again first."""
+
+    def __init__(self, stream: Readable, budget: int, head: bytes = b"", used: int = 0):
+        self._stream = stream
+        self._budget = budget
+        self._head = head
+        self._used = used
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to `size` bytes; raises UnsafeMember past the budget."""
+        if self._head:
+            given, self._head = self._head[:size], self._head[size:]
+            return given
+        chunk = self._stream.read(min(size, CHUNK_BYTES) if size > 0 else CHUNK_BYTES)
+        self._used += len(chunk)
+        if self._used > self._budget:
+            raise UnsafeMember("it grows to more than 200 times its size on disk")
+        return chunk
+
+    def first(self, size: int) -> bytes:
+        """The first `size` bytes, fewer where the stream has no more or is cut off; reading on tells which."""
+        head = b""
+        try:
+            while len(head) < size and (chunk := self.read(size - len(head))):
+                head += chunk
+        except (CutOff, EOFError):
+            pass
+        return head
+
+    def again(self, head: bytes) -> Limited:
+        """The stream with what was looked at in front."""
+        return Limited(self._stream, self._budget, head, self._used)
+
+
+@contextmanager
+def decompressed(raw: IO[bytes], packing: Literal["gzip", "zstd"]) -> Iterator[Readable]:
+    """What is in a compressed file, as a stream. Raises CutOff or EOFError at the end of one that is cut off."""
+    if packing == "gzip":
+        with gzip.GzipFile(fileobj=raw) as stream:
+            yield _Gzip(stream)
+        return
+    is_whole = is_whole_zstd(raw, raw.seek(0, 2))
+    raw.seek(0)
+    decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
+    with decompressor.stream_reader(raw, read_across_frames=True) as reader:
+        yield _Zstd(reader, is_whole=is_whole)

@@ -95,7 +95,7 @@ def _of_messages(transcript: Transcript) -> Iterator[str]:
 
 def _of_calls(transcript: Transcript) -> Iterator[str]:
     calls = transcript.calls
-    if calls:
+    if any(call.basis != "unknown" for call in calls):
         yield "calls"
     if transcript.failed_calls:
         yield "failed_calls"

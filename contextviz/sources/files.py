@@ -13,6 +13,7 @@ from contextviz.events.problem import ReadProblem
 from contextviz.events.session import SourceFile, Transcript
 from contextviz.sources.attach import attach
 from contextviz.sources.checking import confirm
+from contextviz.sources.checkpoints import Choice, choose
 from contextviz.sources.configuration import ConfigurationReader
 from contextviz.sources.configuration.beside import configure
 from contextviz.sources.configuration.document import is_never_opened
@@ -24,6 +25,7 @@ from contextviz.sources.flowctx import FlowctxReader
 from contextviz.sources.joining import LOG_FORMAT, Waiting, is_part
 from contextviz.sources.lines import BOM, bounded_lines, parse_object
 from contextviz.sources.lossless_claw import LosslessClawReader
+from contextviz.sources.plain.growing import SESSION_IDS
 from contextviz.sources.recognise import WatchedMemory, WatchedPool, recognise
 from contextviz.sources.registry import READERS, detect
 from contextviz.sources.source import Found, Probe, ReadItem, ReadOptions
@@ -130,15 +132,28 @@ def read_paths(paths: Sequence[NamedPath], options: ReadOptions) -> Iterator[Rea
 
     Files no reader knows come out as ignored, with the reason. A summary store is attached to the session of
     the same id where that is among them; else it is a session of its own. What context engines left in messages is
-    recognised in every format (sources.recognise).
+    recognised in every format (sources.recognise). Of transcripts that checkpoints hold again and again the longest
+    of each session is read (sources.checkpoints).
     """
+    with choose(paths) as choice:
+        yield from choice.problems
+        given = replace(options, extra={**options.extra, SESSION_IDS: choice.session_ids})
+        for item in _read_named(paths, given, choice):
+            yield choice.settled(item)
+            del item  # one transcript at a time
+
+
+def _read_named(paths: Sequence[NamedPath], options: ReadOptions, choice: Choice) -> Iterator[ReadItem]:
     by_reader: dict[str, list[Found]] = {reader.name: [] for reader in READERS}
     for named in paths:
+        if named.name in choice.left_out:
+            yield choice.left_out[named.name]
+            continue
         if is_never_opened(named.name):
             yield SourceFile(named.name, CONFIGURATION, "ignored", False, NOTHING, _size_of(named.path))
             continue
         try:
-            looked = probe(named.path, named.name)
+            looked = probe(choice.instead.get(named.name, named.path), named.name)
         except OSError as error:
             yield ReadProblem(
                 "unreadable_file", f"{named.name} cannot be opened: {error.strerror}", "error", named.name

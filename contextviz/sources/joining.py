@@ -16,6 +16,8 @@ EVENTS_FORMAT = "events"
 TELEMETRY_FORMAT = "otlp"
 PART_FORMATS = ("lossless-claw", "flowctx", "cortext", LOG_FORMAT, EVENTS_FORMAT, TELEMETRY_FORMAT)
 SCOPE = "s-"
+# An OpenVole session is called after its folder; where its files come without that, after its first line.
+OPENVOLE, UNNAMED = "openvole", "openvole-"
 _UNSAFE = re.compile(r"[^A-Za-z0-9\-_.@]")
 
 

@@ -15,15 +15,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Literal, Protocol, cast
+from typing import IO, Literal, cast
 
 import zstandard
 
 from contextviz.events.problem import ReadProblem
-from contextviz.events.session import SourceFile
+from contextviz.events.session import SourceFile, Transcript
 from contextviz.sources.archives import (
+    CHUNK_BYTES,
+    ZSTD_MAGIC,
+    CutOff,
+    Limited,
+    Readable,
     SafeTarInfo,
     UnsafeMember,
+    decompressed,
     is_tar,
     member_path,
     why_not_regular,
@@ -35,15 +41,15 @@ from contextviz.sources.source import ReadItem
 Packing = Literal["gzip", "zstd", "zip", "tar"]
 MAGICS: tuple[tuple[bytes, Packing], ...] = (
     (b"\x1f\x8b", "gzip"),
-    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (ZSTD_MAGIC, "zstd"),
     (b"PK\x03\x04", "zip"),
     (b"PK\x05\x06", "zip"),
 )
 HEAD_BYTES = 512
-CHUNK_BYTES = 64 * 1024  # what a damaged stream gave in its last chunk is lost
 FREE_BYTES = 1024 * 1024
-MAX_WINDOW_BYTES = 256 * 1024 * 1024
-DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError, zipfile.BadZipFile, tarfile.TarError)
+DAMAGE = (CutOff, EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError, zipfile.BadZipFile, tarfile.TarError)
+CUT_OFF = "the compressed file is cut off"
+GET_WHOLE = "Get the whole file and import it again to have the rest."
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +65,52 @@ class Limits:
 @dataclass(slots=True)
 class Unpacked:
     """What is to be read: `paths` with members in place of archives, `items` what is to be told of the archives,
-    `origins` the name of the archive that a member's name comes from, `sizes` of compressed files on disk."""
+    `origins` the name of the archive that a member's name comes from, `sizes` of compressed files on disk, `cut` what
+    is to be told of files that are not there to their end."""
 
     paths: list[NamedPath] = field(default_factory=list)
     items: list[SourceFile | ReadProblem] = field(default_factory=list)
     origins: dict[str, str] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
+    cut: dict[str, ReadProblem] = field(default_factory=dict)
 
     def all_of(self, items: Iterable[ReadItem]) -> Iterator[ReadItem]:
-        """What is told of the archives, then what was read of `paths`, compressed files with their size on disk."""
-        yield from self.items
+        """What is told of the archives, then what was read of `paths`, compressed files with their size on disk. That
+        a file is cut off is told with the session that was read of it, and by itself where there is none."""
+        cut = dict(self.cut)
+        yield from (item for item in self.items if item not in self.cut.values())
         for item in items:
-            if isinstance(item, SourceFile) and item.path in self.sizes:
-                yield replace(item, size=self.sizes[item.path])
+            if isinstance(item, SourceFile):
+                yield self._file(item)
             else:
+                if isinstance(item, Transcript):
+                    for name in sorted(cut.keys() & set(item.files)):
+                        _tell_cut(item, name, cut.pop(name))
                 yield item
             del item  # a transcript is not held while the next is read
+        for name, problem in cut.items():
+            text = f"{name} is cut off, and what came out of it up to there is no session. {GET_WHOLE}"
+            yield replace(problem, message=text)
+
+    def _file(self, one: SourceFile) -> SourceFile:
+        """A file with its size on disk, and that it is cut off."""
+        size = self.sizes.get(one.path, one.size)
+        if one.path not in self.cut:
+            return one if size == one.size else replace(one, size=size)
+        return replace(one, size=size, reason=CUT_OFF if one.reason is None else f"{CUT_OFF}; {one.reason}")
+
+
+def _tell_cut(transcript: Transcript, name: str, problem: ReadProblem) -> None:
+    """Note with a session that one of its files is cut off. Its last line is then no line that is still written."""
+    lines = transcript.lines
+    for number, known in enumerate(transcript.problems):
+        if known.code == "in_progress" and known.file == name and known.line == lines.in_progress is not None:
+            text = f"line {known.line} is malformed: the file is cut off in it"
+            transcript.problems[number] = replace(known, code="malformed_line", message=text, severity="warning")
+            lines.malformed.append(lines.in_progress)
+            lines.recovered.setdefault(lines.in_progress, [])
+            lines.in_progress = None
+    transcript.problems.append(problem)
 
 
 def packing_of(head: bytes) -> Packing | None:
@@ -104,6 +140,7 @@ class _Opener:
         self._limits = limits
         self._left = limits.total_bytes
         self._members = 0
+        self._broken: str | None = None  # the name of what was being taken out when a stream broke
 
     def open(self, named: NamedPath, number: int) -> None:
         """Add a file as it is, or what is in it."""
@@ -116,7 +153,7 @@ class _Opener:
             return
         place = self._folder / str(number)
         place.mkdir()
-        before = len(self.found.paths)
+        before, self._broken = len(self.found.paths), None
         try:
             if packing == "zip":
                 self._zip(named, place)
@@ -128,6 +165,11 @@ class _Opener:
         except UnsafeMember as why:
             self._unsafe(named, None, str(why))
             self._listed(named, before, f"not opened to its end: {why}")
+            return
+        except (CutOff, EOFError):
+            is_out = len(self.found.paths) > before
+            self._cut(named, is_out=is_out)
+            self._listed(named, before, f"not opened to its end: {CUT_OFF}" if is_out else _nothing_of("the file"))
             return
         except (*DAMAGE, OSError, RuntimeError, NotImplementedError) as why:
             self._damaged(named, str(why) or "it ends too early")
@@ -148,10 +190,10 @@ class _Opener:
                 SourceFile(named.name, None, "ignored", False, why or "nothing to read in it", size)
             )
 
-    def _stream(self, named: NamedPath, place: Path, packing: Packing) -> None:
-        with named.path.open("rb") as raw, _decompressed(raw, packing) as stream:
-            limited = _Limited(stream, self._budget_of(named.path.stat().st_size))
-            head = limited.read(HEAD_BYTES)
+    def _stream(self, named: NamedPath, place: Path, packing: Literal["gzip", "zstd"]) -> None:
+        with named.path.open("rb") as raw, decompressed(raw, packing) as stream:
+            limited = Limited(stream, self._budget_of(named.path.stat().st_size))
+            head = limited.first(HEAD_BYTES)
             if is_tar(head):
                 self._tar(named, place, limited.again(head))
                 return
@@ -161,12 +203,15 @@ class _Opener:
             except UnsafeMember:
                 target.unlink(missing_ok=True)
                 raise
-            finally:
+            except (*DAMAGE, OSError):
                 # What a damaged stream gave before it broke is read all the same.
-                if target.exists():
+                if target.exists() and target.stat().st_size:
+                    self._broken = named.name
                     self.found.paths.append(NamedPath(target, named.name))
+                raise
+            self.found.paths.append(NamedPath(target, named.name))
 
-    def _tar(self, named: NamedPath, place: Path, stream: _Readable) -> None:
+    def _tar(self, named: NamedPath, place: Path, stream: Readable) -> None:
         with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|", tarinfo=SafeTarInfo) as archive:
             for member in archive:
                 self._count()
@@ -193,12 +238,12 @@ class _Opener:
                 try:
                     with archive.open(member) as source:
                         self._member(
-                            named, place, member.filename, _Limited(source, self._budget_of(member.compress_size))
+                            named, place, member.filename, Limited(source, self._budget_of(member.compress_size))
                         )
                 except DAMAGE as error:
                     self._damaged(named, f"{member.filename[:200]}: {error}")
 
-    def _member(self, named: NamedPath, place: Path, name: str, source: _Readable) -> None:
+    def _member(self, named: NamedPath, place: Path, name: str, source: Readable) -> None:
         """Write one member and name it; one that goes too far ends the archive only where it used up what is left."""
         try:
             relative = member_path(name)
@@ -209,15 +254,24 @@ class _Opener:
         except (UnsafeMember, OSError) as why:
             self._unsafe(named, name, str(why))
             return
+        shown = f"{named.name}/{relative}"
         try:
             self._copy(source, target)
         except UnsafeMember as why:
             target.unlink(missing_ok=True)
-            if self._left <= 0 or not isinstance(source, _Limited):
+            if self._left <= 0 or not isinstance(source, Limited):
                 raise
             self._unsafe(named, name, str(why))
             return
-        shown = f"{named.name}/{relative}"
+        except (CutOff, EOFError, tarfile.ReadError):
+            if target.stat().st_size:
+                self._broken = shown
+                self._found(named, target, shown)
+            raise
+        self._found(named, target, shown)
+
+    def _found(self, named: NamedPath, target: Path, shown: str) -> None:
+        """Name what came out of a member: all of it, or what a damaged archive gave of it."""
         if packing_of(_head(target)) is not None:
             text = "an archive inside an archive is not opened"
             self.found.items.append(SourceFile(shown, None, "ignored", False, text, target.stat().st_size))
@@ -225,7 +279,7 @@ class _Opener:
         self.found.paths.append(NamedPath(target, shown))
         self.found.origins[shown] = named.name
 
-    def _copy(self, source: _Readable, target: Path) -> None:
+    def _copy(self, source: Readable, target: Path) -> None:
         with target.open("wb") as out:
             while chunk := source.read(CHUNK_BYTES):
                 self._left -= len(chunk)
@@ -247,54 +301,27 @@ class _Opener:
         value = None if member is None else _shown(member)
         self.found.items.append(ReadProblem("unsafe_archive_member", text, "error", named.name, value=value))
 
+    def _cut(self, named: NamedPath, *, is_out: bool) -> None:
+        said = f"{named.name} is cut off: what came out of it up to there is read and counted"
+        problem = ReadProblem(
+            "cut_off", f"{said if is_out else _nothing_of(named.name)}. {GET_WHOLE}", "error", named.name
+        )  # fmt: skip
+        self.found.items.append(problem)
+        if self._broken is not None:
+            self.found.cut[self._broken] = problem
+
     def _damaged(self, named: NamedPath, why: str) -> None:
         text = f"{named.name} is damaged ({_shown(why)}); what could be taken out of it before is read"
         self.found.items.append(ReadProblem("damaged_archive", text, "error", named.name))
 
 
-class _Readable(Protocol):
-    def read(self, size: int = ..., /) -> bytes: ...
-
-
-class _Limited:
-    """A stream that refuses to give more than its budget; `head` is given again first."""
-
-    def __init__(self, stream: _Readable, budget: int, head: bytes = b"", used: int = 0):
-        self._stream = stream
-        self._budget = budget
-        self._head = head
-        self._used = used
-
-    def read(self, size: int = -1) -> bytes:
-        """Up to `size` bytes; raises UnsafeMember past the budget."""
-        if self._head:
-            given, self._head = self._head[:size], self._head[size:]
-            return given
-        chunk = self._stream.read(min(size, CHUNK_BYTES) if size > 0 else CHUNK_BYTES)
-        self._used += len(chunk)
-        if self._used > self._budget:
-            raise UnsafeMember("it grows to more than 200 times its size on disk")
-        return chunk
-
-    def again(self, head: bytes) -> _Limited:
-        """The stream with what was looked at in front."""
-        return _Limited(self._stream, self._budget, head, self._used)
-
-
-@contextmanager
-def _decompressed(raw: IO[bytes], packing: Packing) -> Iterator[_Readable]:
-    if packing == "gzip":
-        with gzip.GzipFile(fileobj=raw) as stream:
-            yield stream
-        return
-    decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
-    with decompressor.stream_reader(raw, read_across_frames=True) as reader:
-        yield reader
-
-
 def _head(path: Path) -> bytes:
     with path.open("rb") as raw:
         return raw.read(HEAD_BYTES)
+
+
+def _nothing_of(name: str) -> str:
+    return f"{name} is cut off, and nothing could be taken out of what is there"
 
 
 def _shown(name: str) -> str:

@@ -48,6 +48,31 @@ def test_every_file_and_every_problem_is_told(tmp_path: Path) -> None:
     assert "(line 5)" in told
 
 
+KEY = "sk-ant-api03-" + "Qm7xR2" * 12
+
+
+@pytest.mark.parametrize("before", [0, 380])
+def test_what_looks_like_a_secret_is_masked_wherever_import_prints_it(tmp_path: Path, before: int) -> None:
+    question = "x" * before + f" use {KEY} please"
+    odd = f'{{"type": "{KEY}", "uuid": "u-9", "sessionId": "s", "timestamp": "2026-02-01T09:00:00Z"}}\n'
+    (tmp_path / f"{KEY}.jsonl").write_text(claude_lines(2).replace("alpha question 0", question) + odd)
+    (tmp_path / f"notes-{KEY}.txt").write_text("not a transcript")
+
+    told = run("import", str(tmp_path))
+
+    assert "(claude-code): 4 messages" in told and KEY[:24] not in told
+    assert before or "use [api key masked]" in told
+
+
+def test_what_a_failed_import_quotes_is_masked(tmp_path: Path) -> None:
+    (tmp_path / f"{KEY}.txt").write_text("not a transcript")
+
+    with pytest.raises(CommandError) as failed:
+        run("import", str(tmp_path / f"{KEY}.txt"))
+
+    assert KEY[:24] not in str(failed.value) and "masked]" in str(failed.value)
+
+
 def test_a_job_that_a_worker_took_first_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "one.jsonl").write_text(claude_lines(1))
 

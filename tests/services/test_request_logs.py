@@ -89,9 +89,13 @@ def test_a_log_of_a_session_that_is_not_here_says_what_to_do() -> None:
     job = upload(trace_file(session="s-9"))
     assert SessionRecord.objects.count() == 1
     assert verdicts() == [None, None, None]
-    assert job.state == "failed"
-    assert "checks the windows of its session" in job.outcome
-    assert "is a log of the requests of session s-9, which is not among these files" in job.outcome
+    assert job.state == "done"
+    assert "this is a log of the requests of s-9, and no transcript of that is here" in job.outcome
+    said = [one["message"] for one in job.result["problems"]]
+    assert said == [
+        f"{TRACE} is a log of the requests of session s-9, which is not among these files; it checks that session's "
+        "windows once they are read together"
+    ]
 
 
 def test_a_log_is_not_joined_to_a_session_that_its_sender_may_not_see() -> None:

@@ -19,6 +19,11 @@ from contextviz.sources.source import Probe, ReadItem, ReadOptions
 from contextviz.tokens.pool import MemoryPool
 from tests.sources.claude_code.help import SESSION, Writer, call
 from tests.sources.codex.building import Rollout
+from tests.sources.copilot_cli import building as copilot_cli
+from tests.sources.cursor.building import lines as written
+from tests.sources.cursor.building import query
+from tests.sources.droid.building import Rows, tool
+from tests.sources.kiro.building import made
 from tests.sources.openclaw.build import script
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
@@ -129,6 +134,38 @@ def codex() -> bytes:
     return "".join(line + "\n" for line in one.lines).encode()
 
 
+def copilot() -> bytes:
+    first = copilot_cli.Log()
+    first.user("first")
+    return lines([*first.events, *copilot_cli.full().events[1:]])
+
+
+def droid() -> bytes:
+    one = Rows()
+    one.user("u1", "first")
+    for turn in range(1, 5):
+        one.answer(f"a{turn}", [tool(f"t{turn}", file_path="a")])
+        one.result(f"r{turn}", f"t{turn}", "A")
+    one.compacted("k1", anchorMessage={"id": "r2", "index": 4})
+    one.user("u2", "go on")
+    one.answer("a9", "ok")
+    one.add("strange", "x1")
+    return lines(one.rows)
+
+
+def kiro() -> bytes:
+    one = made()
+    one.rows[0]["data"]["content"].insert(0, {"kind": "text", "data": "first"})
+    one.add("ResetTo", {"target_index": 3})
+    one.add("Strange")
+    one.add("Clear")
+    return lines(one.rows)
+
+
+def cursor() -> bytes:
+    return lines([query("first"), *written(), {"type": "strange"}, *written()])
+
+
 def lines(values: list[Any]) -> bytes:
     return "".join(json.dumps(value) + "\n" for value in values).encode()
 
@@ -145,6 +182,10 @@ CASES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "openclaw": ("s-1.jsonl", openclaw),
     "claude": (f"{SESSION}.jsonl", claude),
     "codex": ("rollout-2026-05-01T10-00-00-019e0000-0001-7000-8000-000000000001.jsonl", codex),
+    "copilot": ("events.jsonl", copilot),
+    "droid": ("d-1.jsonl", droid),
+    "kiro": ("k-1.jsonl", kiro),
+    "cursor": ("c-1.jsonl", cursor),
 }
 
 

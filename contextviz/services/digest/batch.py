@@ -12,7 +12,13 @@ from contextviz import __version__
 from contextviz.sources.cortext.state import is_state_file
 from contextviz.sources.files import NamedPath
 from contextviz.store import artifacts
-from contextviz.store.models import ArtifactRecord, SessionArtifactRecord, UploadBatchRecord, UploadRecord
+from contextviz.store.models import (
+    ArtifactRecord,
+    SessionArtifactRecord,
+    UploadBatchRecord,
+    UploadRecord,
+    WaitingLogRecord,
+)
 
 Relation = Literal["same", "grown", "shorter", "rewritten", "unrelated"]
 
@@ -54,7 +60,12 @@ def files_of_batch(batch: UploadBatchRecord) -> list[BatchFile]:
 def files_of_session(session_id: int) -> list[BatchFile]:
     """The files that a session is read from now."""
     links = SessionArtifactRecord.objects.filter(session_id=session_id).select_related("artifact").order_by("id")
-    return [_file(link.artifact, link.name, link.source_path) for link in links]
+    return [of_link(link) for link in links]
+
+
+def of_link(link: SessionArtifactRecord | WaitingLogRecord) -> BatchFile:
+    """The file of a session behind a link, or one that waits for its session."""
+    return _file(link.artifact, link.name, link.source_path)
 
 
 def path_of(artifact: ArtifactRecord) -> Path:

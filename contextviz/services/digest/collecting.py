@@ -20,7 +20,9 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from contextviz.services.digest.audience import audience_of
 from contextviz.services.digest.known import Before, KnownFiles, take_known
+from contextviz.services.digest.lost import note_emptied
 from contextviz.services.jobs import JobFailed, JobRun, open_job
 from contextviz.services.receive import UploadRefused, open_batch, receive, shown_name
 from contextviz.sources.configuration.document import is_never_opened
@@ -42,6 +44,9 @@ from contextviz.store.viewing import SYSTEM, viewer_of_id, viewing
 MOST_FILES = 20_000
 MOST_FOUND = 5000
 CHUNK_BYTES = 1024 * 1024
+EMPTIED_WORDS = (
+    "nothing that can be read is in it any more; what was read of it before is kept, and its session says so."
+)
 MOST_NAMED = 20
 READ_SUFFIXES = frozenset({".jsonl", ".ndjson", ".db", ".sqlite"})
 # Where agents keep transcripts, below the home folder; a pattern is one level of names, `**` any number.
@@ -74,6 +79,13 @@ _HOMES = (
     ("pi", ".pi", ("agent/sessions/**/*.jsonl",)),
     ("Gemini CLI", ".gemini", ("tmp/*/chats/*.json", "tmp/*/chats/*.jsonl")),
     ("OpenCode", ".local/share/opencode", ("opencode.db", "storage/session/**/*.json")),
+    ("OpenHands", ".openhands/conversations", ("*/events/*.json",)),
+    ("OpenHands", ".openhands/sessions", ("*/events/*.json",)),  # before version 1
+    ("GitHub Copilot CLI", ".copilot/session-state", ("*/events.jsonl", "*.jsonl")),
+    ("GitHub Copilot CLI", ".copilot/history-session-state", ("*.json",)),  # its first versions
+    ("Factory Droid", ".factory/sessions", ("**/*.jsonl",)),
+    ("Kiro", ".kiro/sessions/cli", ("*.jsonl",)),
+    ("Cursor", ".cursor/projects", ("*/agent-transcripts/*.jsonl", "*/agent-transcripts/*/*.jsonl")),
 )
 
 
@@ -193,12 +205,17 @@ def _has_changed(path: Path, artifact: ArtifactRecord) -> bool:
     return found.st_size != artifact.size or found.st_mtime > artifact.received_at.timestamp()
 
 
-def collect(run: JobRun, batch: UploadBatchRecord) -> None:
-    """Bring the files of an import job into its batch. Doing it again adds only what is missing."""
+def collect(run: JobRun, batch: UploadBatchRecord) -> list[str]:
+    """Bring the files of an import job into its batch. Doing it again adds only what is missing.
+
+    Returns the names of files of sessions that hold nothing any more; the sessions are told of it. Raises JobFailed
+    where nothing came, unless a watcher asked for no more than such files.
+    """
     have = set(UploadRecord.objects.filter(batch=batch, state="received").values_list("source_path", flat=True))
     known = KnownFiles(run.params["paths"])
     count = kept = 0
     passed: list[str] = []
+    emptied: list[str] = []
     for found in _walk_all(run.params["paths"], run.params.get("base", "")):
         before = known.of(found.path)
         # Under the name that its sessions know it by: the same file by another way is no other file.
@@ -210,16 +227,38 @@ def collect(run: JobRun, batch: UploadBatchRecord) -> None:
         run.progress(0)
         if str(named.path) in have or _take(run, batch, named, before):
             kept += 1
+        elif before is not None and _holds_nothing(named) and _tell_emptied(batch, named):
+            emptied.append(named.name)
         elif len(passed) < MOST_NAMED:
             passed.append(_passed_by(named, is_asked_for=str(named.path) in run.params["paths"]))
     if passed and kept:
         more = f" and {count - kept - len(passed)} more" if count - kept > len(passed) else ""
         run.log(f"passed by, since they are no transcripts: {', '.join(passed)}{more}")
+    if emptied:
+        run.log(f"{', '.join(emptied[:MOST_NAMED])}: {EMPTIED_WORDS}")
+    if not kept and emptied and run.params.get("followed"):
+        return emptied
+    if not kept and emptied:
+        raise JobFailed(f"Nothing to read: {', '.join(emptied[:3])}: {EMPTIED_WORDS}", can_retry=False)
     if not kept:
         names = ", ".join(run.params["paths"][:3])
         looked = "1 file" if count == 1 else f"{count} files"
         why = f" Passed by: {', '.join(passed[:3])}." if any("(" in one for one in passed[:3]) else ""
         raise JobFailed(f"Looked at {looked} in {names}: none is a transcript that contextviz can read.{why}")
+    return emptied
+
+
+def _holds_nothing(named: NamedPath) -> bool:
+    """Whether a file that was read before is there and is nothing that is read."""
+    try:
+        looked = probe(named.path, named.name)
+    except OSError:
+        return False
+    return packing_of(looked.head) is None and detect(looked) is None
+
+
+def _tell_emptied(batch: UploadBatchRecord, named: NamedPath) -> bool:
+    return note_emptied(str(named.path.absolute()), audience_of(batch), now=timezone.now()) > 0
 
 
 def _passed_by(named: NamedPath, *, is_asked_for: bool) -> str:

@@ -5,22 +5,43 @@ They may come in different uploads, in any order. Which name means which session
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
 
-from django.db.models import Q, QuerySet
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from contextviz.events.session import Session, Transcript
 from contextviz.services.digest.audience import Audience
-from contextviz.services.digest.batch import BatchFile, path_of
+from contextviz.services.digest.batch import BatchFile, files_of_session, of_link, path_of, relation
 from contextviz.sources.cortext.state import is_state_file
-from contextviz.sources.joining import LOG_FORMAT, PART_FORMATS, SCOPE, ending_of, fits, is_part, names_of
-from contextviz.store.models import SessionArtifactRecord, SessionDetailRecord, SessionRecord
+from contextviz.sources.joining import (
+    LOG_FORMAT,
+    OPENVOLE,
+    PART_FORMATS,
+    SCOPE,
+    UNNAMED,
+    ending_of,
+    fits,
+    is_part,
+    names_of,
+)
+from contextviz.store.models import (
+    MessageRecord,
+    SessionArtifactRecord,
+    SessionDetailRecord,
+    SessionRecord,
+    WaitingLogRecord,
+)
 from contextviz.store.rows.session import unpack_detail
 
 # Session keys are in no column, so for a scope key that many of the newest sessions are looked at.
 MOST_LOOKED_AT = 300
 # As long as the column is. No id there ends in a longer one, and databases refuse long patterns.
 MOST_ID_CHARS = 255
+ALIKE = ("same", "grown", "shorter")
+MOST_VERSIONS = 20  # of logs that wait for one session
 
 
 def host_of(part: Transcript, audience: Audience) -> SessionRecord | None:
@@ -99,3 +120,75 @@ def sessions_of_state(file: BatchFile, audience: Audience, seen: Sequence[int]) 
         if is_state_file(path_of(link.artifact), link.name)
     ]
     return list(SessionRecord.objects.filter(pk__in=ids).order_by("pk"))
+
+
+def keep_waiting(file: BatchFile, named: Sequence[str], audience: Audience, *, now: datetime) -> list[str]:
+    """Keep a log for those of the sessions it speaks of (`named`) that are not here yet; their ids. An earlier version
+    of it waits no longer. Two queries, and a few where something is kept."""
+    ids = [one for one in named[:MOST_LOOKED_AT] if len(one) <= MOST_ID_CHARS]
+    here = _there(audience).filter(source_id__in=ids).exclude(format__in=PART_FORMATS)
+    missing = [one for one in ids if one not in set(here.values_list("source_id", flat=True))]
+    whose = {"person_id": audience.person_id, "is_private": audience.is_private}
+    with transaction.atomic():
+        known = WaitingLogRecord.objects.filter(**whose, name=file.name, source_path=file.source_path)
+        for artifact_id in list(known.values_list("artifact_id", flat=True).distinct()[:MOST_VERSIONS]):
+            of_artifact = known.filter(artifact_id=artifact_id).select_related("artifact")
+            first = of_artifact.first()
+            if first is not None and (file.source_path or relation(of_link(first), file) in ("same", "grown")):
+                of_artifact.delete()
+        WaitingLogRecord.objects.bulk_create(
+            WaitingLogRecord(
+                artifact_id=file.artifact_id, source_id=one, name=file.name, source_path=file.source_path, since=now,
+                **whose,
+            )
+            for one in missing
+        )  # fmt: skip
+    return missing
+
+
+def logs_of(transcript: Transcript, audience: Audience) -> list[BatchFile]:
+    """The logs that came before this session and speak of it. One query."""
+    session = transcript.session
+    if is_part(transcript) or session.generation != "active" or len(session.id) > MOST_ID_CHARS:
+        return []
+    seen = Q(is_private=False)
+    if audience.is_private:
+        # Nobody else's log may join a session that they do not see.
+        seen = Q(person_id=audience.person_id) | Q(is_private=False, person_id=None)
+    found = WaitingLogRecord.objects.filter(seen, source_id=session.id).select_related("artifact").order_by("id")
+    return [of_link(one) for one in found[:MOST_VERSIONS]]
+
+
+def forget_waiting(session_id: str, files: Iterable[BatchFile]) -> None:
+    """These logs are read with the session of that id from now on."""
+    ids = [one.artifact_id for one in files]
+    if ids:
+        WaitingLogRecord.objects.filter(source_id=session_id, artifact_id__in=ids).delete()
+
+
+def twins_of(transcript: Transcript, own: Sequence[BatchFile], audience: Audience) -> list[SessionRecord]:
+    """OpenVole's session of the same transcript that came the other way: in its folder, which names it, or as files
+    without one. No query for any other format."""
+    session = transcript.session
+    mine = next((one for one in own if transcript.files[:1] == [one.name]), None)
+    if session.format != OPENVOLE or mine is None:
+        return []
+    is_unnamed = session.id.startswith(UNNAMED)
+    first = transcript.messages[0].at if transcript.messages else None
+    same_start = MessageRecord.objects.filter(session=OuterRef("pk"), index=0, at=first)
+    others = _there(audience).filter(Exists(same_start), format=OPENVOLE).order_by("pk")[:MOST_VERSIONS]
+    near = [one for one in others if one.source_id.startswith(UNNAMED) != is_unnamed]
+    return [one for one in near if any(relation(file, mine) in ALIKE for file in files_of_session(one.pk))]
+
+
+def called_alike(files: Sequence[BatchFile], named: Sequence[BatchFile]) -> list[BatchFile]:
+    """`files` that came without their folder, called as those of `named`, which have it: what is in both by the same
+    name, what stands beside a transcript in the transcript's folder."""
+    found: list[BatchFile] = []
+    folders = {file.sha256: file.name.rpartition("/")[0] for file in named}
+    for one in files:
+        same = next((other for other in named if relation(other, one) in ALIKE), None)
+        folder = next(iter(folders.values()), "") if one.basename == "meta.json" else ""
+        name = same.name if same else f"{folder}/{one.basename}" if folder else one.name
+        found.append(replace(one, name=name))
+    return found

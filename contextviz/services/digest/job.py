@@ -12,8 +12,9 @@ from contextviz import __version__
 from contextviz.services.cleaning import drop_unused_artifacts
 from contextviz.services.digest.audience import Audience, audience_of, keep_private
 from contextviz.services.digest.batch import BatchFile, files_of_batch, fingerprint_of
-from contextviz.services.digest.collecting import collect
-from contextviz.services.digest.outcome import count, nothing, success, was
+from contextviz.services.digest.collecting import EMPTIED_WORDS, collect
+from contextviz.services.digest.lost import note_lost
+from contextviz.services.digest.outcome import count, kept_for_later, nothing, success, was
 from contextviz.services.digest.reading import LISTED, Reading
 from contextviz.services.digest.selecting import Selection, selected
 from contextviz.services.digest.together import read_together
@@ -31,12 +32,14 @@ def digest(job_id: UUID | str) -> bool:
 
 def _digest(run: JobRun) -> str:
     batch = UploadBatchRecord.objects.get(pk=UUID(run.params["batch"]))
-    if run.params.get("paths"):
-        collect(run, batch)
+    emptied = collect(run, batch) if run.params.get("paths") else []
     if run.params.get("stream") and not gather(run, batch):
         _close(batch, "", [])
         return MOVED
     files = files_of_batch(batch)
+    if not files and emptied:
+        _close(batch, "", [])
+        return f"Nothing new: {', '.join(emptied[:3])}: {EMPTIED_WORDS}"
     if not files:
         raise JobFailed("None of the files of this upload is here any more. Send them again.", can_retry=False)
     fingerprint = fingerprint_of(files)
@@ -45,6 +48,7 @@ def _digest(run: JobRun) -> str:
     chosen = Selection([], known) if known else selected(files, audience)
     if not chosen.files:
         known = chosen.settled
+        note_lost(files, [], audience, now=timezone.now())
         run.result = {"sessions": known, "files": [], "unchanged": len(known)}
         _close(batch, fingerprint, known)
         keep_private(run.id, batch, known)
@@ -52,6 +56,7 @@ def _digest(run: JobRun) -> str:
         return f"Nothing new: {count(len(files), 'file')} with the same content {was(len(files))} read before."
     outcome = Reading(run, chosen.files, audience).read_all()
     read_together(run, chosen.files, outcome, audience)
+    note_lost(files, outcome.files, audience, now=timezone.now())
     outcome.unchanged.extend(chosen.settled)
     _close(batch, fingerprint, outcome.sessions)
     keep_private(run.id, batch, outcome.sessions)
@@ -62,6 +67,8 @@ def _digest(run: JobRun) -> str:
         "problems": [asdict(one) for one in outcome.problems[:LISTED]],
         "unchanged": len(outcome.unchanged),
     }
+    if not outcome.sessions and outcome.waiting:
+        return kept_for_later(outcome)
     if not outcome.sessions and run.params.get("followed"):
         return nothing(outcome)  # a file may begin with what is no session yet; nobody asked, so nothing failed
     if not outcome.sessions:

@@ -8,11 +8,13 @@ from contextviz.events.problem import ReadProblem
 from contextviz.events.session import SourceFile
 from contextviz.services.incoming.sniff import READABLE
 
+WAITING_DAYS = 30  # as long as a log is kept for a session that does not come
+
 
 @dataclass(slots=True)
 class Outcome:
     """What a digest found, file by file and session by session. `alone` are sessions that were read once more without
-    the rest of the batch, with files that came earlier."""
+    the rest of the batch, with files that came earlier; `waiting` are those that are not here, whose logs are kept."""
 
     files: list[SourceFile] = field(default_factory=list)
     problems: list[ReadProblem] = field(default_factory=list)
@@ -20,6 +22,7 @@ class Outcome:
     updated: list[int] = field(default_factory=list)
     unchanged: list[int] = field(default_factory=list)
     alone: list[int] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
 
     @property
     def sessions(self) -> list[int]:
@@ -44,6 +47,16 @@ def success(outcome: Outcome, files: int) -> str:
     ignored = sum(one.role == "ignored" for one in outcome.files)
     rest = f" {count(ignored, 'file')} {was(ignored)} not a transcript." if ignored else ""
     return f"Read {count(files, 'file')}: {count(len(outcome.sessions), 'session')} ({', '.join(parts)}).{rest}"
+
+
+def kept_for_later(outcome: Outcome) -> str:
+    """What a batch of nothing but logs says, whose sessions are not here yet."""
+    names = ", ".join(one[:80] for one in outcome.waiting[:3])
+    more = f" and {len(outcome.waiting) - 3} more" if len(outcome.waiting) > 3 else ""
+    return (
+        f"Nothing to show yet: this is a log of the requests of {names}{more}, and no transcript of that is here. "
+        f"It is kept for {WAITING_DAYS} days and checks the windows as soon as the transcript comes."
+    )
 
 
 def nothing(outcome: Outcome) -> str:

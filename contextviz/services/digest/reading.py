@@ -22,14 +22,28 @@ from contextviz.services.delete import remove_session
 from contextviz.services.digest.audience import Audience
 from contextviz.services.digest.batch import BatchFile, contents, distinct, files_of_session, merged
 from contextviz.services.digest.collections import few_collections, short_turns
-from contextviz.services.digest.halves import host_of, is_joined, parts_of, sessions_of_log, sessions_of_state
+from contextviz.services.digest.halves import (
+    called_alike,
+    forget_waiting,
+    host_of,
+    is_joined,
+    keep_waiting,
+    logs_of,
+    parts_of,
+    sessions_of_log,
+    sessions_of_state,
+    twins_of,
+)
+from contextviz.services.digest.lost import carried
 from contextviz.services.digest.outcome import Outcome
 from contextviz.services.digest.remembering import ReadingMemory
 from contextviz.services.figures import derive
 from contextviz.services.indexing import index_fresh, index_some, indexing_beside
 from contextviz.services.jobs import JobFailed, JobRun
 from contextviz.services.live import earlier_of, tell
+from contextviz.sources.account_exports import TOLD_WHOLE
 from contextviz.sources.files import read_paths
+from contextviz.sources.joining import UNNAMED
 from contextviz.sources.source import ReadItem, ReadOptions
 from contextviz.sources.unpack import unpacked
 from contextviz.store.growing import settle
@@ -102,12 +116,17 @@ class Reading:
                 self._put_into(session, [file])
 
     def _put_logs(self) -> None:
-        """Give logs of requests to the sessions that they speak of and that came in an earlier upload."""
+        """Give logs of requests to the sessions that they speak of and that came in an earlier upload; keep them for
+        those that did not come yet."""
         for source in self._outcome.files:
             file = self._files.get(self._origins.get(source.path, source.path))
             if source.role == "trace" and source.sessions and file is not None:
                 for session in sessions_of_log(source.sessions, self._audience, self._outcome.sessions):
-                    self._put_into(session, [file])
+                    # One that is read from nothing but the log was made before its transcript came.
+                    if contents(files_of_session(session.pk)) != {file.sha256}:
+                        self._put_into(session, [file])
+                kept = keep_waiting(file, source.sessions, self._audience, now=timezone.now())
+                self._outcome.waiting.extend(one for one in kept if one not in self._outcome.waiting)
 
     def _read(self, files: Iterable[BatchFile]) -> Iterator[ReadItem]:
         pool = StoreTextPool(on_put=self._on_put, when_idle=partial(index_some, self._known_packs))
@@ -149,11 +168,14 @@ class Reading:
 
     def _keep_once(self, transcript: Transcript, own: list[BatchFile], given: frozenset[tuple[str, str]]) -> int:
         """Save what was read from the files `given` and is of `own`, with what the store has of it."""
-        host = host_of(transcript, self._audience)
-        if host is not None and (kept := self._put_into(host, own)) is not None:
+        twins = twins_of(transcript, own, self._audience)
+        kept = self._into_host(transcript, own, twins)
+        if kept is not None:
             return kept
         parts = [(part.pk, files_of_session(part.pk)) for part in parts_of(transcript, self._audience)]
-        with_parts = own
+        parts += [(twin.pk, called_alike(files_of_session(twin.pk), own)) for twin in twins]
+        logs = logs_of(transcript, self._audience)
+        with_parts = merged(logs, own) if logs else own
         for _, files in parts:
             with_parts = merged(files, with_parts)
         existing = SessionRecord.objects.filter(key=self._key(transcript)).first()
@@ -161,8 +183,15 @@ class Reading:
             raise JobFailed("A session of these files is being deleted. Try again when that is done.")
         old = files_of_session(existing.pk) if existing else []
         whole = merged(old, [*with_parts, *self._replacing(old, with_parts)])
+        if existing is not None and not parts and transcript.session.format in TOLD_WHOLE:
+            # Reading both exports for each of a thousand conversations would take hours, and tell nothing more.
+            if existing.message_count > len(transcript.messages):
+                self._outcome.unchanged.append(existing.pk)
+                return existing.pk
+            whole = own
         is_same = existing is not None and contents(whole) == contents(old) and existing.read_by == __version__[:32]
         if existing and is_same and not self._is_whole_family:
+            forget_waiting(transcript.session.id, logs)
             self._outcome.unchanged.append(existing.pk)
             return existing.pk
         is_again = contents(whole) != contents(own) and not _named(whole) <= given
@@ -170,12 +199,25 @@ class Reading:
             # Files that came earlier belong to it too (sub-agents, a store, the longer version of one file).
             transcript = self._again(self._key(transcript), whole) or transcript
         saved = self._save(transcript, whole, contents(old))
+        forget_waiting(transcript.session.id, logs)
         if is_again:
             self._outcome.alone.append(saved)
         for part, files in parts:
-            if is_joined(transcript, files, whole, self._origins):
+            if part in {twin.pk for twin in twins} or is_joined(transcript, files, whole, self._origins):
                 remove_session(self._run, part)
         return saved
+
+    def _into_host(self, transcript: Transcript, own: list[BatchFile], twins: list[SessionRecord]) -> int | None:
+        """Add what belongs to a session that is here to that, a store or files without their folder; `twins` are left
+        where it does not."""
+        host = host_of(transcript, self._audience)
+        if host is not None and (kept := self._put_into(host, own)) is not None:
+            return kept
+        if twins and transcript.session.id.startswith(UNNAMED):
+            found = self._put_into(twins[0], called_alike(own, files_of_session(twins[0].pk)))
+            twins.clear()
+            return found
+        return None
 
     def _put_into(self, host: SessionRecord, own: list[BatchFile]) -> int | None:
         """Add a store or log that came alone to the session it belongs to; None where reading both does not join
@@ -206,6 +248,8 @@ class Reading:
 
     def _save(self, transcript: Transcript, files: list[BatchFile], expected: frozenset[str]) -> int:
         now = timezone.now()
+        told = carried(self._key(transcript), files, expected)
+        transcript.problems = [*(one for one in transcript.problems if one not in told), *told]
         fill_window(transcript)
         give_back()
         with indexing_beside(self._known_packs):

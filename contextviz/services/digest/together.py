@@ -32,7 +32,8 @@ def read_together(run: JobRun, files: Sequence[BatchFile], outcome: Outcome, aud
 
 
 def _drop_absorbed(run: JobRun, family: Sequence[int], found: Outcome, outcome: Outcome) -> None:
-    """Remove sub-agents that were sessions of their own while their session was not here: they are in it now."""
+    """Remove what were sessions of their own while their session was not here, and are in it now: sub-agents, exports
+    of its trajectory."""
     rest = set(family) - set(found.sessions)
     for number in sorted(rest):
         own = contents(files_of_family([number]))
@@ -42,3 +43,5 @@ def _drop_absorbed(run: JobRun, family: Sequence[int], found: Outcome, outcome: 
             for ids in (outcome.new, outcome.updated, outcome.unchanged):
                 while number in ids:
                     ids.remove(number)
+            # What came is in these now.
+            outcome.unchanged.extend(one for one in found.sessions if one not in outcome.sessions)

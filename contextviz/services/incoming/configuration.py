@@ -20,13 +20,13 @@ import zstandard
 
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import SourceFile
-from contextviz.sources.archives import DEVICE, LINK, is_tar
+from contextviz.sources.archives import DEVICE, LINK, MAX_WINDOW_BYTES, is_tar
 from contextviz.sources.configuration.document import MOST_BYTES, OTHER, is_named, load, may_be
 from contextviz.sources.configuration.reader import left_out
 from contextviz.sources.files import NamedPath, probe, why_ignored
 from contextviz.sources.registry import detect
 from contextviz.sources.sqlite import MAGIC
-from contextviz.sources.unpack import DAMAGE, HEAD_BYTES, MAX_WINDOW_BYTES, Packing, Unpacked, packing_of, unpacked
+from contextviz.sources.unpack import DAMAGE, HEAD_BYTES, Packing, Unpacked, packing_of, unpacked
 
 CHUNK_BYTES = 1024 * 1024
 ONE_TIME = (1980, 1, 1, 0, 0, 0)  # the same files make the same archive

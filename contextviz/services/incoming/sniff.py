@@ -26,9 +26,9 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _SQLITE = b"SQLite format 3\x00"
 _PAGES = (b"<!doctype html", b"<html", b"<?xml", b"<svg")
 READABLE = (
-    "contextviz reads transcripts of OpenClaw, pi, Claude Code, Codex, OpenVole, Gemini CLI, OpenCode and others, "
-    "request logs, OTLP files, stores and logs of lossless-claw, flowctx and Cortext, and conversation maps, also in "
-    "zip, tar, gz and zst."
+    "contextviz reads transcripts of OpenClaw, pi, Claude Code, Codex, OpenVole, Gemini CLI, OpenCode, OpenHands, "
+    "Copilot CLI, Droid, Kiro, Cursor and others, exports of ChatGPT and claude.ai, request logs, OTLP files, stores "
+    "and logs of lossless-claw, flowctx and Cortext, and conversation maps, also in zip, tar, gz and zst."
 )
 
 

@@ -9,9 +9,12 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Sum
 
+from contextviz.services.cleaning import drop_unused_artifacts
 from contextviz.services.delete import open_delete
-from contextviz.store.models import JobRecord, SessionArtifactRecord, SessionRecord
+from contextviz.services.digest.outcome import WAITING_DAYS
+from contextviz.store.models import ArtifactRecord, JobRecord, SessionArtifactRecord, SessionRecord, WaitingLogRecord
 from contextviz.store.values import NotFound
 
 BATCH_SESSIONS = 25  # deletions that wait or run at a time, so that imports are not held up
@@ -74,6 +77,20 @@ def plan(*, now: datetime) -> RetentionPlan:
         left -= freed
         due.append(DueSession(number, title or source_id, at, freed, is_old))
     return RetentionPlan(days, limit, due, total, kept)
+
+
+def forget_waiting_logs(*, now: datetime) -> int:
+    """Remove logs that waited for their session for 30 days, or as long as sessions are kept where that is less; all of
+    them where the files here are more than may be kept. How many files went."""
+    waiting = WaitingLogRecord.objects.all()
+    if not waiting.exists():
+        return 0
+    days = min(settings.RETENTION_DAYS or WAITING_DAYS, WAITING_DAYS)
+    total = ArtifactRecord.objects.aggregate(size=Sum("size"))["size"] or 0
+    if not (settings.RETENTION_BYTES and total > settings.RETENTION_BYTES):
+        waiting = waiting.filter(since__lt=now - timedelta(days=days))
+    removed, _ = waiting.delete()
+    return drop_unused_artifacts() if removed else 0
 
 
 def remove_due(*, now: datetime) -> list[UUID]:

@@ -15,6 +15,7 @@ from contextviz.events.session import GenerationState
 from contextviz.events.times import instant
 from contextviz.sources.lines import parse_object
 from contextviz.sources.openclaw.traces.cache_trace import is_cache_trace
+from contextviz.sources.openclaw.traces.exported import is_branch
 from contextviz.sources.openclaw.traces.trajectory import is_trajectory
 from contextviz.sources.source import Detection, Probe
 from contextviz.sources.values import as_text
@@ -110,7 +111,8 @@ def _trace(probe: Probe) -> Detection | None:
     if probe.basename.endswith(".trajectory.jsonl"):
         return Detection(OPENCLAW, "trace", TRAJECTORY)
     folder = probe.name.rsplit("/", 2)[-2] if "/" in probe.name else ""
-    if folder.startswith("openclaw-trajectory-") and probe.document is not None:
+    is_exported = folder.startswith("openclaw-trajectory-") and probe.document is not None
+    if is_exported or is_branch(probe.document):
         return Detection(OPENCLAW, "trace", "part of an exported trajectory; same messages as the transcript")
     return None
 

@@ -18,13 +18,14 @@ from contextviz.sources.lines import Json, JsonLines
 from contextviz.sources.openclaw import kinds
 from contextviz.sources.openclaw.draft import Draft
 from contextviz.sources.openclaw.finish import Identity, finish
-from contextviz.sources.openclaw.index import Claim, Claims, claims_of
+from contextviz.sources.openclaw.index import Claim, Claims, claim_of, claims_of
 from contextviz.sources.openclaw.kinds import SQLITE, Generation
 from contextviz.sources.openclaw.planning import Plan, planned, shared
 from contextviz.sources.openclaw.store import TABLES, Kept, Shelf
 from contextviz.sources.openclaw.traces.cache_trace import is_cache_trace, read_cache_trace
+from contextviz.sources.openclaw.traces.exported import entry_of, header_of, is_shortened
 from contextviz.sources.openclaw.traces.fingerprints import Imprints
-from contextviz.sources.openclaw.traces.trajectory import is_event, read_trajectory
+from contextviz.sources.openclaw.traces.trajectory import is_event, is_written, read_trajectory
 from contextviz.sources.openclaw.traces.values import SessionTrace, Traces
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.sqlite import UnreadableStore, open_store
@@ -32,6 +33,10 @@ from contextviz.sources.values import as_id, as_text
 
 MAX_UNPACKED_BYTES = 4 * 1024 * 1024 * 1024
 COPY = "the same entries as another file of this session"
+EXPORT = (
+    "an exported trajectory, read as its session since the transcript is not among these files: it has the entries of "
+    "the active branch"
+)
 ALONE_WITH = frozenset({"session", "index", "ignored"})
 
 
@@ -48,6 +53,7 @@ class Reading:
     is_alone: bool = False
     traces: Traces = field(default_factory=Traces)
     traced: set[str] = field(default_factory=set)
+    exports: list[Found] = field(default_factory=list)
 
     def trace_of(self, *sessions: str) -> SessionTrace | None:
         """What the logs say of the session of one of these ids."""
@@ -104,6 +110,7 @@ class OpenClawReader:
                 yield from _read_store(one, reading)
         for plan in plans:
             yield from _read_file(plan, reading)
+        yield from _read_exports(files, reading)
         yield from _traces_alone(reading)
 
 
@@ -139,11 +146,60 @@ def _read_trace(found: Found, reading: Reading) -> Iterator[ReadItem]:
             yield from read_trajectory(found, reading.traces)
     except OSError as error:
         yield ReadProblem("unreadable_file", f"{probe.name} cannot be read: {error}", "error", probe.name)
-    named = [name for name, one in reading.traces.by_session.items() if probe.name in one.files]
+    if any(probe.name in one.written for one in reading.traces.by_session.values()):
+        reading.exports.append(found)  # it may have to be the session itself
+    else:
+        yield _trace_source(found, reading)
+
+
+def _trace_source(found: Found, reading: Reading) -> SourceFile:
+    named = [name for name, one in reading.traces.by_session.items() if found.probe.name in one.files]
     source = _source(
         found, is_counted=False, reason=found.detection.reason, session=named[0] if len(named) == 1 else None
     )
-    yield replace(source, sessions=tuple(named))
+    return replace(source, sessions=tuple(named))
+
+
+def _read_exports(files: Sequence[Found], reading: Reading) -> Iterator[ReadItem]:
+    """Exported trajectories: of a session whose transcript came they are logs; of any other one is read as that, the
+    one with the most entries."""
+    chosen: dict[str, str] = {}
+    for name, trace in reading.traces.by_session.items():
+        if trace.written and name not in reading.traced:
+            chosen[name] = max(sorted(trace.written), key=trace.written.__getitem__)
+    for found in reading.exports:
+        sessions = [name for name, file in chosen.items() if file == found.probe.name]
+        if not sessions:
+            yield _trace_source(found, reading)
+            continue
+        detection = Detection(kinds.OPENCLAW, "session")
+        yield _source(Found(found.probe, detection), is_counted=True, reason=EXPORT, session=sessions[0])
+        for session in sessions:
+            yield _exported(session, found, files, reading)
+
+
+def _exported(session: str, found: Found, files: Sequence[Found], reading: Reading) -> Transcript:
+    lines = JsonLines(found.probe.path, found.probe.name, id_of=_entry_id)
+    draft = Draft(lines.name, kinds.OPENCLAW, reading.options.pool, counts=lines.counts, problems=lines.problems)
+    trace = reading.trace_of(session)
+    draft.listener = _listener(trace)
+    claim = reading.claims.by_session.get(session)
+    shortened = 0
+    for record in lines:
+        event = record.value
+        if as_id(event.get("sessionId")) != session or not is_written(event):
+            continue
+        if not draft.header:
+            draft.add(header_of(session, event, files), None)
+            claim = claim or claim_of(as_text(event.get("sessionKey")) or "", event)
+        shortened += is_shortened(event)
+        draft.add(entry_of(event), record.line)
+    draft.note("trajectory_only", EXPORT, None, None, None)
+    if shortened:
+        said = f"{shortened} entries are cut in the exported trajectory; what is missing in them reads [Truncated]"
+        draft.problems.append(ReadProblem("truncated_content", said, "warning", draft.name, value=shortened))
+    identity = Identity(session, claim.agent if claim else None, Generation(), claim, reading.claims.parent_of(claim))
+    return finish(draft, identity, reading.options, trace)
 
 
 def _traces_alone(reading: Reading) -> Iterator[ReadItem]:
@@ -151,7 +207,7 @@ def _traces_alone(reading: Reading) -> Iterator[ReadItem]:
         if name not in reading.traced and trace.files:
             said = (
                 f"{trace.files[0]} is a log of the requests of session {name}, which is not among these files; it"
-                " checks that session's windows when it comes together with its files, or after them"
+                " checks that session's windows once they are read together"
             )
             yield ReadProblem("trace_alone", said, "info", trace.files[0], None, None, name)
 

@@ -13,8 +13,18 @@ from typing import Any
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import FileRole, Session, SourceFile, SubAgent
 from contextviz.sources.features import declared
+from contextviz.sources.opencode import second
 from contextviz.sources.opencode.session import SessionReader
-from contextviz.sources.opencode.stored import TABLES, Tree, document_of, is_database, kind_of, session_infos
+from contextviz.sources.opencode.stored import (
+    TABLES,
+    Tree,
+    document_of,
+    is_database,
+    kind_of,
+    message_counts,
+    questions_of,
+    session_infos,
+)
 from contextviz.sources.plain.draft import Draft
 from contextviz.sources.plain.load import NotReadable, load, refused
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
@@ -23,6 +33,7 @@ from contextviz.sources.values import as_dict, as_id, as_list, as_text
 
 FORMAT = "opencode"
 LOOKED_AT = 5
+STARTING = frozenset({"task", "subagent"})  # the tools that begin a sub-agent
 
 
 @dataclass(slots=True)
@@ -140,7 +151,11 @@ def _of_database(probe: Probe, open_stores: ExitStack) -> Iterator[_Export | Rea
     try:
         connection = open_stores.enter_context(open_store(probe.path, TABLES))
         infos = session_infos(connection)
-        counts = dict(connection.execute("SELECT session_id, count(*) FROM message GROUP BY 1").fetchall())
+        counts, later = message_counts(connection), second.sessions_of(connection)
+        # An upgrade takes the older rows over. Where it has not done that, they are the session.
+        newer = {name for name in later.rows
+                 if name not in counts or later.questions.get(name, 0) >= questions_of(connection, name)}  # fmt: skip
+        counts.update((name, later.rows[name]) for name in newer)
     except (UnreadableStore, sqlite3.Error) as error:
         yield SourceFile(probe.name, FORMAT, "store", False, str(error), probe.size)
         yield ReadProblem("unreadable_store", f"{probe.name}: {error}", "error", probe.name)
@@ -150,12 +165,14 @@ def _of_database(probe: Probe, open_stores: ExitStack) -> Iterator[_Export | Rea
     reason = None if with_messages else "no messages in it"
     yield SourceFile(probe.name, FORMAT, "store", bool(with_messages), reason, probe.size, only)
     for info in with_messages:
-        load_it = partial(_rows_of, connection, info)
+        load_it = partial(_rows_of, connection, info, is_second=str(info["id"]) in newer)
         yield _export([probe], info, str(info["id"]), int(counts[info["id"]]), load_it, role="store")
 
 
-def _rows_of(connection: sqlite3.Connection, info: dict[str, Any]) -> list[Any]:
+def _rows_of(connection: sqlite3.Connection, info: dict[str, Any], *, is_second: bool) -> list[Any]:
     try:
+        if is_second:
+            return second.messages_of(connection, str(info["id"]), is_fork="forkID" in info)
         return as_list(document_of(connection, info)["messages"])
     except sqlite3.Error:
         return []
@@ -201,7 +218,7 @@ def _read(one: _Export, options: ReadOptions, told: set[str]) -> Iterator[ReadIt
     info = one.info
     session = Session(
         one.id, FORMAT, as_text(info.get("version")), title=as_text(info.get("title")),
-        cwd=as_text(info.get("directory")), parent=one.parent,
+        cwd=as_text(info.get("directory")), parent=one.parent, forked_from=as_id(info.get("forkID")),
     )  # fmt: skip
     draft = Draft(session, one.files[0].name, options)
     draft.time(as_dict(info.get("time")).get("created"), "the session")
@@ -245,5 +262,5 @@ def _subagent(draft: Draft, child: _Export) -> None:
 
 
 def _started(message: Any, child: str, draft: Draft) -> bool:
-    return any(b.kind == "tool_result" and b.tool_name == "task" and child in draft.pool.get(b.text)
+    return any(b.kind == "tool_result" and b.tool_name in STARTING and child in draft.pool.get(b.text)
                for b in message.blocks)  # fmt: skip

@@ -12,6 +12,7 @@ from contextviz.events.compaction import Compaction
 from contextviz.events.message import Block, Message
 from contextviz.events.usage import TokenUsage, sum_usage
 from contextviz.sources.opencode.parts import CLEARED, Parts, Step, read_parts, usage_of
+from contextviz.sources.opencode.second import Checkpoint
 from contextviz.sources.plain.draft import Draft, item_of
 from contextviz.sources.values import as_dict, as_id, as_list, as_text
 
@@ -45,6 +46,10 @@ class SessionReader:
         """Add every message; those from the reverted one on are off the active path."""
         is_active = True
         for value in messages:
+            if isinstance(value, Checkpoint):
+                is_active = is_active and (reverted is None or value.info.get("id") != reverted)
+                self._checkpoint(value, is_active=is_active)
+                continue
             outer = as_dict(value)
             info = as_dict(outer.get("info"))
             is_active = is_active and (reverted is None or info.get("id") != reverted)
@@ -60,13 +65,14 @@ class SessionReader:
         is_summary = not is_user and (info.get("summary") is True or info.get("agent") == "compaction")
         if is_summary:
             parts.blocks = [replace(one, kind="summary") if one.kind == "text" else one for one in parts.blocks]
-        native = as_text(info.get("role")) or "unknown"
+        added = as_text(info.get("native")) if is_user else None
+        native = added or as_text(info.get("role")) or "unknown"
         model = as_text(info.get("modelID")) or as_text(as_dict(info.get("model")).get("modelID"))
         message = draft.message(
-            "user" if is_user else "assistant", native, parts.blocks,
+            "system" if added == "system" else "user" if is_user else "assistant", native, parts.blocks,
             id=name if name not in draft.transcript.entry_times else None, at=at, agent=self._agent, model=model,
             parent=as_id(info.get("parentID")), on_active_path=is_active,
-            is_human=is_user and any(one.kind == "text" for one in parts.blocks),
+            is_human=is_user and added is None and any(one.kind == "text" for one in parts.blocks),
         )  # fmt: skip
         if is_user:
             if parts.is_compaction:
@@ -111,6 +117,35 @@ class SessionReader:
             self._summarised(entry)
         else:
             self._grow(entry, len(parts.blocks))
+
+    def _checkpoint(self, one: Checkpoint, *, is_active: bool) -> None:
+        """A compaction of the second generation: the window is its summary and the recent words, then what follows."""
+        draft, info = self._draft, one.info
+        name, usage = as_id(info.get("id")), usage_of(info)
+        at = draft.time(as_dict(info.get("time")).get("created"), f"compaction {name or ''}".strip())
+        if not one.is_done:
+            draft.transcript.failed_calls += one.is_failed and not one.is_copied
+            self._snapshot(draft.call(usage, id=name, at=at, model=as_text(info.get("modelID")), agent=self._agent,
+                                      purpose="summary", on_active_path=is_active))  # fmt: skip
+            return
+        blocks = [Block("summary", draft.pool.put(one.summary))]
+        blocks += [Block("injected", draft.pool.put(one.recent))] if one.recent else []
+        message = draft.message(
+            "user", "compaction", blocks, id=name if name not in draft.transcript.entry_times else None, at=at,
+            agent=self._agent, model=as_text(info.get("modelID")), on_active_path=is_active, is_human=False,
+        )  # fmt: skip
+        parts, entry = Parts(blocks), _Entry(message, Parts(blocks), is_summary=True)
+        if not one.is_copied:
+            self._begin(message, parts)
+            if self._pending is not None:
+                self._pending.trigger = one.reason
+            call = draft.call(usage, id=message.id, at=at, model=message.model, agent=self._agent, purpose="summary",
+                              message=message, on_active_path=is_active)  # fmt: skip
+            self._snapshot(call)
+        self._is_dirty = True
+        self._grow(entry, len(blocks))
+        self._window = []
+        self._summarised(entry)
 
     def _check(self, message: Message, whole: TokenUsage | None, steps: list[Step]) -> None:
         """The message's tokens are its last step's or the sum of its steps: either way they are counted once."""

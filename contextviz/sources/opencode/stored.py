@@ -8,17 +8,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from contextviz.sources.opencode import second
 from contextviz.sources.plain.load import NotReadable, loads
 from contextviz.sources.source import Probe
 from contextviz.sources.sqlite import columns_of
 from contextviz.sources.values import as_dict, as_float, as_id, as_text
 
 Kind = Literal["session", "message", "part"]
-TABLES = frozenset({"session", "message", "part"})
+TABLES = frozenset({"session", "message", "part"}) | second.TABLES
 # What makes a SQLite file one of OpenCode's.
 SIGNATURE = {"session": {"id", "directory"}, "message": {"id", "session_id", "data"},
              "part": {"id", "message_id", "data"}}  # fmt: skip
-_INFO = {"title": "title", "version": "version", "directory": "directory", "parent_id": "parentID"}
+_INFO = {"title": "title", "version": "version", "directory": "directory", "parent_id": "parentID",
+         "fork_session_id": "forkID"}  # fmt: skip
 Json = dict[str, Any]
 
 
@@ -73,18 +75,48 @@ def kind_of(document: Mapping[str, Any]) -> Kind | None:
 
 def is_database(tables: Mapping[str, frozenset[str]] | None) -> bool:
     """Whether a SQLite file's tables are OpenCode's."""
-    return bool(tables) and all(columns <= (tables or {}).get(name, frozenset()) for name, columns in SIGNATURE.items())
+    known = tables or {}
+    is_first = all(columns <= known.get(name, frozenset()) for name, columns in SIGNATURE.items())
+    return is_first or second.is_second(tables)
 
 
 def session_infos(connection: sqlite3.Connection) -> list[Json]:
-    """The sessions of a database in the order they were begun, as `info` objects."""
-    columns = columns_of(connection, "session")
+    """The sessions of a database as `info` objects, in the order they were begun; of one that both generations have
+    what the second says."""
+    found: dict[Any, Json] = {}
+    for table in ("session", "session_v2"):
+        found.update((info["id"], info) for info in _infos(connection, table))
+    return sorted(found.values(), key=_begun)
+
+
+def _begun(info: Json) -> tuple[float, str]:
+    return (as_float(as_dict(info.get("time")).get("created")) or 0.0, str(info["id"]))
+
+
+def message_counts(connection: sqlite3.Connection) -> dict[str, int]:
+    """How many messages the tables of the first generation have of each session."""
+    if "session_id" not in columns_of(connection, "message"):
+        return {}
+    return dict(connection.execute("SELECT session_id, count(*) FROM message GROUP BY 1").fetchall())
+
+
+def questions_of(connection: sqlite3.Connection, session: str) -> int:
+    """How many questions the first generation has of a session."""
+    asked = "json_valid(data) AND json_extract(data, '$.role') = 'user'"
+    query = f"SELECT count(*) FROM message WHERE session_id = ? AND {asked}"
+    return int(connection.execute(query, (session,)).fetchone()[0])
+
+
+def _infos(connection: sqlite3.Connection, table: str) -> list[Json]:
+    columns = columns_of(connection, table)
+    if "id" not in columns:
+        return []
     wanted = [
         name for name in ("id", *_INFO, "time_created", "time_updated", "revert", "agent", "data") if name in columns
     ]
     order = "time_created, id" if "time_created" in columns else "id"
     quoted = ", ".join(f'"{name}"' for name in wanted)
-    return [_info(dict(row)) for row in connection.execute(f"SELECT {quoted} FROM session ORDER BY {order}")]
+    return [_info(dict(row)) for row in connection.execute(f"SELECT {quoted} FROM {table} ORDER BY {order}")]
 
 
 def _info(row: Json) -> Json:

@@ -12,6 +12,7 @@ from contextviz.events.problem import ReadProblem
 from contextviz.events.session import Session, SourceFile, Transcript
 from contextviz.events.times import instant
 from contextviz.sources.features import declared
+from contextviz.sources.joining import UNNAMED
 from contextviz.sources.openvole.compact import HISTORY_ENTRIES
 from contextviz.sources.openvole.lines import ROLE, TranscriptLines, is_entry, is_legacy
 from contextviz.sources.openvole.log import Task, VoleLog, is_log, read_log
@@ -24,6 +25,7 @@ FORMAT = "openvole"
 META_KEYS = {"createdAt", "lastActive", "messageCount"}
 ROLES: dict[str, Role] = {"user": "user", "in": "user", "brain": "assistant", "out": "assistant", "error": "tool"}
 NEAR = timedelta(minutes=2)
+BLANK = b"\xef\xbb\xbf \t\r\n"
 COMPARED_CHARS = 120
 
 
@@ -132,7 +134,9 @@ def _add(draft: Draft, role: str, content: str, at: datetime | None, line: int) 
 
 
 def _id_of(probe: Probe) -> str:
-    return "openvole-" + hashlib.sha256(probe.head[:512]).hexdigest()[:16]
+    # The first line stays as the file grows; what follows it within the first bytes does not.
+    first = probe.head.lstrip(BLANK).partition(b"\n")[0]
+    return UNNAMED + hashlib.sha256(first[:512]).hexdigest()[:16]
 
 
 def _meta(found: Found, opened: list[_Open]) -> SourceFile:

@@ -44,6 +44,15 @@ class Draft:
         self._latest: dict[str | None, datetime] = {}
         self._unknown_parts: set[str] = set()
 
+    @property
+    def has_future(self) -> bool:
+        """Whether a time lies in the future, as seen now: later it may not."""
+        return bool(self._counts.get("suspicious_time"))
+
+    def go_on(self, options: ReadOptions) -> None:
+        """Take more after `finish`, in another reading."""
+        self.pool, self._options = options.pool, options
+
     def problem(
         self,
         code: str,
@@ -192,8 +201,13 @@ class Draft:
     def compaction(self, compaction: Compaction) -> None:
         """Add a compaction: its number and the calls around it are filled in here and by `finish`."""
         compaction.number = len(self.transcript.compactions) + 1
-        own = [call.index for call in reversed(self.transcript.calls) if call.agent == compaction.agent]
-        compaction.before_call = own[0] if own and compaction.before_call is None else compaction.before_call
+        if compaction.before_call is None:
+            own = (
+                call.index
+                for call in reversed(self.transcript.calls)
+                if call.agent == compaction.agent and call.purpose == "turn"
+            )
+            compaction.before_call = next(own, None)
         self.transcript.compactions.append(compaction)
 
     def finish(self) -> Transcript:
@@ -204,7 +218,12 @@ class Draft:
             if compaction.after_call is None:
                 before = -1 if compaction.before_call is None else compaction.before_call
                 compaction.after_call = next(
-                    (one.index for one in transcript.calls[before + 1 :] if one.agent == compaction.agent), None
+                    (
+                        one.index
+                        for one in map(transcript.calls.__getitem__, range(before + 1, len(transcript.calls)))
+                        if one.agent == compaction.agent and one.purpose == "turn"
+                    ),
+                    None,
                 )
         if not transcript.context_at_end:
             transcript.context_at_end = list(dict.fromkeys(self.window().names))

@@ -7,7 +7,13 @@ cleaned by store.bulk. A column of text is empty, never null, where the event sa
 from __future__ import annotations
 
 from contextviz.store.models.access import ApiKeyRecord, PreferenceRecord, SignInTokenRecord
-from contextviz.store.models.artifact import ArtifactRecord, SessionArtifactRecord, UploadBatchRecord, UploadRecord
+from contextviz.store.models.artifact import (
+    ArtifactRecord,
+    SessionArtifactRecord,
+    UploadBatchRecord,
+    UploadRecord,
+    WaitingLogRecord,
+)
 from contextviz.store.models.audit import AUDIT_KINDS, AuditRecord, SignInTryRecord, WorkerRecord
 from contextviz.store.models.budget import BudgetRecord, PriceRecord, WindowRecord
 from contextviz.store.models.engine_event import EngineEventRecord
@@ -93,6 +99,7 @@ __all__ = [
     "TopicRecord",
     "UploadBatchRecord",
     "UploadRecord",
+    "WaitingLogRecord",
     "WindowRecord",
     "WorkerRecord",
 ]

@@ -105,3 +105,22 @@ class SessionArtifactRecord(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["session", "artifact"], name="session_artifact_once")]
+
+
+class WaitingLogRecord(models.Model):
+    """A log of requests that came before the session it speaks of (`source_id`), one row for each such session: the
+    file is kept for it until it comes, or until `since` is too long ago. `person` and `is_private` are its batch's."""
+
+    artifact = models.ForeignKey(ArtifactRecord, on_delete=models.CASCADE, related_name="waiting")
+    source_id = models.CharField(max_length=255)
+    name = models.TextField()
+    source_path = models.TextField(default="", blank=True)
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
+    is_private = models.BooleanField(default=False)
+    since = models.DateTimeField()
+
+    class Meta:
+        indexes = [
+            # services.digest.halves: is there a log of the session that is saved?
+            models.Index(fields=["source_id"], name="waiting_log_by_source_id"),
+        ]

@@ -24,6 +24,16 @@ def engine_events(
     return [ENGINE_EVENTS.to_event(row) for row in found.values_list(*ENGINE_EVENTS.columns)]
 
 
+def placed(session_id: int, *, start: int, limit: int, type: str | None = None) -> list[tuple[int, EngineEvent]]:
+    """The first `limit` events from place `start` on, with their places; of one `type` where one is named. One
+    query."""
+    found = EngineEventRecord.objects.filter(session_id=session_id, index__gte=start).order_by("index")
+    if type is not None:
+        found = found.filter(type=type)
+    rows = found.values_list("index", *ENGINE_EVENTS.columns)[:limit]
+    return [(row[0], ENGINE_EVENTS.to_event(row[1:])) for row in rows]
+
+
 def counts_by_type(session_id: int) -> dict[str, int]:
     """How many events of each type a session has, the most frequent first. One query."""
     found = EngineEventRecord.objects.filter(session_id=session_id).values_list("type")

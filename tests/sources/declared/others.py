@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tests.sources.account_exports.talks import branched, forked
 from tests.sources.atif.test_reader import CALL as ATIF_CALL
 from tests.sources.atif.test_reader import metrics, step, trajectory
 from tests.sources.chat.test_reader import CALL, CHAT_REPLY
 from tests.sources.opencode.test_reader import answer, export, text, tokens, tool, user
+from tests.sources.openhands.building import everything
 from tests.sources.otlp.test_reader import CALL as OTLP_CALL
 from tests.sources.otlp.test_reader import SEEN, chat, envelope, said, span
 from tests.sources.plain.reading import write, write_lines
@@ -35,6 +37,10 @@ def opencode(folder: Path) -> None:
     ]
     export(folder, "ses_1", messages)
     export(folder, "ses_2", [user(1, "task"), answer(2, [text("done")], tokens(30))], parentID="ses_1")
+
+
+def openhands(folder: Path) -> None:
+    everything(folder)
 
 
 def atif(folder: Path) -> None:
@@ -217,3 +223,11 @@ def sharegpt(folder: Path) -> None:
                ("observation", "42"), ("gpt", "hello")]  # fmt: skip
     row = {"id": "demo", "conversations": [{"from": who, "value": value} for who, value in said_by]}
     write(folder / "rows.json", [row])
+
+
+def chatgpt_export(folder: Path) -> None:
+    write(folder / "conversations-000.json", [branched()])
+
+
+def claude_ai_export(folder: Path) -> None:
+    write(folder / "conversations.json", [forked()])

@@ -15,7 +15,7 @@ from contextviz.sources.files import read_paths, walk
 from contextviz.sources.registry import READERS
 from contextviz.sources.source import ReadOptions
 from contextviz.tokens.pool import MemoryPool
-from tests.sources.declared import agents, others
+from tests.sources.declared import agents, clients, others
 
 DECLARED = {name: one for reader in READERS for name, one in reader.declares.items()}
 FIXTURES: dict[str, Callable[[Path], None]] = {
@@ -24,10 +24,12 @@ FIXTURES: dict[str, Callable[[Path], None]] = {
     "flowctx": agents.flowctx, "flowctx-dump": agents.flowctx_dump, "conversation-map": agents.conversation_map,
     "openvole": agents.openvole,
     "cortext": agents.cortext, "engine-log": agents.engine_log, "events": agents.events,
-    "gemini-cli": agents.gemini_cli, "opencode": others.opencode, "atif": others.atif,
+    "gemini-cli": agents.gemini_cli, "opencode": others.opencode, "openhands": others.openhands, "atif": others.atif,
     "swe-agent": others.swe_agent, "otlp": others.otlp, "openai-chat": others.openai_chat,
     "anthropic-messages": others.anthropic_messages, "openai-responses": others.openai_responses,
     "gemini-api": others.gemini_api, "chat-array": others.chat_array, "sharegpt": others.sharegpt,
+    "copilot-cli": clients.copilot_cli, "droid": clients.droid, "kiro": clients.kiro, "cursor": clients.cursor,
+    "chatgpt-export": others.chatgpt_export, "claude-ai-export": others.claude_ai_export,
 }  # fmt: skip
 
 

@@ -271,7 +271,7 @@ def test_a_trace_without_its_session_says_so(tmp_path: Path) -> None:
     result = read_all(tmp_path)
     assert result.transcripts == []
     assert [(one.code, one.value) for one in result.problems] == [("trace_alone", "s-77")]
-    assert "it checks that session's windows when it comes together with its files, or after them" in " ".join(
+    assert "it checks that session's windows once they are read together" in " ".join(
         result.problems[0].message.split()
     )
 

@@ -15,6 +15,7 @@ from contextviz.cli.importing import (
     problems_of,
     read_here,
     sessions_of,
+    told,
     where_to_look,
 )
 from contextviz.services.ingest import UploadRefused, import_paths
@@ -37,13 +38,13 @@ class Command(BaseCommand):
             raise CommandError(str(refused), returncode=NOTHING_READ) from refused
         row = read_here(job_id, sys.stderr)
         for logged in jobs.job_log(job_id):
-            self.stderr.write(logged.text)
+            self.stderr.write(told(logged.text))
         if row.state != "done":
-            raise CommandError(row.outcome, returncode=NOTHING_READ)
+            raise CommandError(told(row.outcome), returncode=NOTHING_READ)
         for line in [*files_of(row), *problems_of(row)]:
             self.stdout.write(f"  {line}")
         for session in sessions_of(row):
             self.stdout.write(f"{describe(session)}\n    {address_of(session)}")
             for line in findings_of(session):
                 self.stdout.write(f"    {line}")
-        self.stdout.write(f"{row.outcome} {where_to_look()}")
+        self.stdout.write(f"{told(row.outcome)} {where_to_look()}")

@@ -24,6 +24,9 @@ SCHEMA = "openclaw-trajectory"
 USED = re.compile(r'"type"\s*:\s*"(?:context\.compiled|session\.(?:started|ended))"')
 USED_WITHIN = 4096
 MAX_TRACE_LINE = 64 * 1024 * 1024
+# Events that are the transcript's own entries: the roles of messages, and the prefix of all others.
+ROLES = {"user.message": "user", "assistant.message": "assistant", "tool.result": "toolResult"}
+ENTRY = "session."
 
 
 def is_trajectory(record: Mapping[str, Any]) -> bool:
@@ -37,12 +40,29 @@ def is_event(record: Mapping[str, Any]) -> bool:
     return is_trajectory(record) and "type" in record and "seq" in record
 
 
+def is_written(event: Mapping[str, Any]) -> bool:
+    """Whether an event of an export is an entry of the transcript. Tool calls have events of their own beside the
+    messages that they are in, and are no entries."""
+    kind = as_text(event.get("type")) or ""
+    is_entry = event.get("source") == "transcript" and as_id(event.get("entryId")) is not None
+    return is_entry and is_trajectory(event) and (kind in ROLES or kind.startswith(ENTRY))
+
+
 def read_trajectory(found: Found, traces: Traces) -> Iterator[ReadProblem]:
     """Take a trajectory's file into `traces`; what cannot be read of it comes out as problems."""
     lines = JsonLines(found.probe.path, found.probe.name, id_of=lambda _record: None, max_line=MAX_TRACE_LINE)
     for record in lines:
         take_event(traces, record.value, found.probe.name, record.line)
+        session = as_id(record.value.get("sessionId"))
+        if session is not None and is_written(record.value):
+            _count_written(traces.of(session), found.probe.name)
     yield from lines.problems
+
+
+def _count_written(trace: SessionTrace, file: str) -> None:
+    trace.written[file] = trace.written.get(file, 0) + 1
+    if file not in trace.files:
+        trace.files.append(file)
 
 
 def take_event(traces: Traces, event: Json, file: str, line: int | None) -> None:

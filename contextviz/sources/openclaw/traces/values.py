@@ -45,8 +45,8 @@ class SessionTrace:
 
     `bodies` are whole messages as canonical JSON, by fingerprint; `started` the first moment of each run, `tool_names`
     and `tool_counts` what its requests offered, `by_run` its opening; `apart` the requests of runs that the client
-    keeps to itself (memory flushes), with `apart_tokens` the sum of their prompts. `imprints` are those of the
-    transcript that was read last.
+    keeps to itself (memory flushes), with `apart_tokens` the sum of their prompts. `written` counts, by file, the
+    events that are entries of the transcript. `imprints` are those of the transcript that was read last.
     """
 
     session_id: str
@@ -60,6 +60,7 @@ class SessionTrace:
     files: list[str] = field(default_factory=list)
     apart: int = 0
     apart_tokens: int = 0
+    written: dict[str, int] = field(default_factory=dict)
     body_bytes: int = 0
     imprints: Imprints = field(default_factory=Imprints)
 

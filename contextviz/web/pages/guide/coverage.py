@@ -24,7 +24,10 @@ STATES: dict[State, str] = {
 }
 SHOWN_VERSIONS = 6
 GROUPS: dict[str, tuple[str, ...]] = {
-    "Agents": ("openclaw", "openclaw-sqlite", "pi", "claude-code", "codex", "openvole", "gemini-cli", "opencode"),
+    "Agents": (
+        "openclaw", "openclaw-sqlite", "pi", "claude-code", "codex", "openvole", "gemini-cli", "opencode", "openhands",
+        "copilot-cli", "droid", "kiro", "cursor",
+    ),
     "Stores, logs and maps": (
         "lossless-claw", "flowctx", "cortext", "engine-log", "events", "conversation-map",
     ),

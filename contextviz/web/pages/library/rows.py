@@ -27,6 +27,13 @@ FORMATS = {
     "openvole": ("OpenVole", "openvole transcript"),
     "gemini-cli": ("Gemini CLI", "gemini session"),
     "opencode": ("OpenCode", "opencode session"),
+    "openhands": ("OpenHands", "openhands events"),
+    "copilot-cli": ("Copilot CLI", "copilot events"),
+    "droid": ("Droid", "droid session"),
+    "kiro": ("Kiro", "kiro session"),
+    "cursor": ("Cursor", "cursor transcript"),
+    "chatgpt-export": ("ChatGPT", "chatgpt export"),
+    "claude-ai-export": ("claude.ai", "claude.ai export"),
 }
 
 
