@@ -17,6 +17,7 @@ from contextviz.services.budget.costs import refresh_costs
 from contextviz.services.export import looking
 from contextviz.services.follow import Follower
 from contextviz.services.keeping import retention, workers
+from contextviz.store.memory import give_back
 
 logger = logging.getLogger("contextviz.tasks")
 RECOVER_SECONDS = 30.0
@@ -181,6 +182,7 @@ def _remove_old_here() -> None:
         logger.exception("old sessions could not be looked at")
     finally:
         connections.close_all()
+        give_back()  # SQLite's cache of many rows; this process needs as much ten minutes from now at the earliest
 
 
 def _look_for_stuck_here() -> None:
