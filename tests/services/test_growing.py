@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
@@ -102,6 +103,107 @@ def test_only_what_was_appended_is_parsed_and_written(
     assert (second.stat().st_ino, second.stat().st_nlink) == (place, 1), "the bytes that were there are not copied"
     assert second.read_bytes() == path.read_bytes()
     assert artifacts.hash_of([second]) == second.name == ArtifactRecord.objects.get().sha256
+
+
+def follow(folder: Path) -> None:
+    job = ingest.import_paths([folder], now=datetime.now(UTC), is_followed=True)
+    digest.digest(job)
+    assert jobs.get_job(job).state == "done", jobs.get_job(job).outcome
+
+
+def talks(turns: int, day: int) -> str:
+    """A session of Claude Code that began on a day of its own: by the same time it would be a copy of another."""
+    name = f"0b1c2d3e-0000-4000-8000-{day:012d}"
+    return claude_lines(turns, session=name).replace("2026-02-01", f"2026-02-{day:02d}")
+
+
+def everything() -> list[tuple[Any, ...]]:
+    rows = SessionRecord.objects.order_by("source_id")
+    return [
+        (row.source_id, row.entry_count, row.call_count, row.spend_total_tokens, load_transcript(row.pk).messages)
+        for row in rows
+    ]
+
+
+def test_several_sessions_that_grow_at_once_are_each_read_on(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "projects"
+    folder.mkdir()
+    for turns in (30, 31):  # the second time each is a session here, and its state is held
+        for day in (1, 2, 3):
+            (folder / f"{day}.jsonl").write_text(talks(turns, day))
+        follow(folder)
+    parsed: list[int] = []
+    monkeypatch.setattr("contextviz.sources.lines.parse_object", _counting(parsed))
+    (folder / "1.jsonl").write_text(talks(32, 1))
+    (folder / "3.jsonl").write_text(talks(33, 3))
+
+    follow(folder)
+
+    assert len(parsed) == 2 + 4, "questions and answers that are new"
+    grown = everything()
+    assert [(entries, calls) for _, entries, calls, _, _ in grown] == [(64, 32), (62, 31), (66, 33)]
+    SessionRecord.objects.all().delete()
+    RESIDENT.clear()
+    follow(folder)
+    assert everything() == grown
+
+
+def test_an_index_of_several_sessions_goes_with_each(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+
+    def write(turns: int) -> None:
+        for name in ("s-1", "s-2"):
+            whole = talk(turns).save(tmp_path / "whole.jsonl").read_text()
+            (folder / f"{name}.jsonl").write_text(whole.replace('"s-1"', f'"{name}"'))
+        index = {f"agent:main:{name}": {"sessionId": name, "contextTokens": 32_000 + turns} for name in ("s-1", "s-2")}
+        (folder / "sessions.json").write_text(json.dumps(index))
+
+    for turns in (30, 31):
+        write(turns)
+        follow(folder)
+    parsed: list[int] = []
+    monkeypatch.setattr("contextviz.sources.lines.parse_object", _counting(parsed))
+    write(32)
+
+    follow(folder)
+
+    assert len(parsed) == 2 * 4, "what a turn adds to each"
+    grown = everything()
+    assert [session_of(row).window for row in SessionRecord.objects.all()] == [32_032, 32_032]
+    SessionRecord.objects.all().delete()
+    RESIDENT.clear()
+    follow(folder)
+    assert everything() == grown
+
+
+def session_of(row: SessionRecord) -> Any:
+    return load_transcript(row.pk).session
+
+
+def test_sessions_that_share_lines_are_read_together_beside_one_that_stands_alone(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "projects"
+    folder.mkdir()
+    original, copy = talks(20, 1), talks(24, 1).replace("000000000001", "000000000009")
+    (folder / "copy.jsonl").write_text(copy)
+    for turns in (30, 31, 32):
+        (folder / "original.jsonl").write_text(original + talks(turns, 1)[len(original) :])
+        (folder / "alone.jsonl").write_text(talks(turns, 2))
+        follow(folder)
+    grown = everything()
+    SessionRecord.objects.all().delete()
+    RESIDENT.clear()
+
+    follow(folder)
+
+    assert everything() == grown
+    assert len({source_id for source_id, *_ in grown}) == len(grown) == 3
 
 
 def _counting(parsed: list[int]) -> Any:

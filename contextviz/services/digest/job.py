@@ -14,9 +14,9 @@ from contextviz.services.digest.audience import Audience, audience_of, keep_priv
 from contextviz.services.digest.batch import BatchFile, files_of_batch, fingerprint_of
 from contextviz.services.digest.collecting import EMPTIED_WORDS, collect
 from contextviz.services.digest.lost import note_lost
-from contextviz.services.digest.outcome import count, kept_for_later, nothing, success, was
+from contextviz.services.digest.outcome import Outcome, count, kept_for_later, nothing, success, was
 from contextviz.services.digest.reading import LISTED, Reading
-from contextviz.services.digest.selecting import Selection, selected
+from contextviz.services.digest.selecting import Selection, apart, selected
 from contextviz.services.digest.together import read_together
 from contextviz.services.inbox.gathering import gather, settle
 from contextviz.services.jobs import JobFailed, JobRun, perform
@@ -54,7 +54,7 @@ def _digest(run: JobRun) -> str:
         keep_private(run.id, batch, known)
         settle(run, known)
         return f"Nothing new: {count(len(files), 'file')} with the same content {was(len(files))} read before."
-    outcome = Reading(run, chosen.files, audience).read_all()
+    outcome = _read(run, chosen.files, audience)
     read_together(run, chosen.files, outcome, audience)
     note_lost(files, outcome.files, audience, now=timezone.now())
     outcome.unchanged.extend(chosen.settled)
@@ -74,6 +74,21 @@ def _digest(run: JobRun) -> str:
     if not outcome.sessions:
         raise JobFailed(nothing(outcome), can_retry=False)
     return success(outcome, len(files))
+
+
+def _read(run: JobRun, files: list[BatchFile], audience: Audience) -> Outcome:
+    """Read the files: at once, but of followed ones each session that stands alone by itself."""
+    parts, rest = apart(files, audience) if run.params.get("followed") else ([], files)
+    if len(parts) + bool(rest) < 2:
+        return Reading(run, files, audience).read_all()
+    outcome = Outcome()
+    for part in parts:
+        found = Reading(run, part, audience).read_all()
+        outcome.add(found)
+        outcome.alone.extend(found.sessions)
+    if rest:
+        outcome.add(Reading(run, rest, audience).read_all())
+    return outcome
 
 
 def _close(batch: UploadBatchRecord, fingerprint: str, sessions: list[int]) -> None:

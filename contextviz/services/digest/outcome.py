@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import SourceFile
@@ -28,6 +28,12 @@ class Outcome:
     def sessions(self) -> list[int]:
         """Every session of the batch, once."""
         return list(dict.fromkeys([*self.new, *self.updated, *self.unchanged]))
+
+    def add(self, other: Outcome) -> None:
+        """Take in what another reading of the batch found."""
+        for one in fields(self):
+            mine, others = getattr(self, one.name), getattr(other, one.name)
+            mine.extend(item for item in others if item not in mine)
 
 
 def count(number: int, what: str) -> str:

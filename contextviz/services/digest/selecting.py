@@ -1,19 +1,23 @@
-"""Which files of a batch have to be read: those that changed, and those whose numbers depend on them."""
+"""Which files of a batch have to be read: those that changed, and those whose numbers depend on them; and which of them
+one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db.models import Q
+
 from contextviz import __version__
 from contextviz.services.digest.audience import Audience
 from contextviz.services.digest.batch import BatchFile, distinct
-from contextviz.services.digest.families import companions
+from contextviz.services.digest.families import companions, families
 from contextviz.services.digest.known import GROWING
 from contextviz.store.bulk import chunks
 from contextviz.store.models import SessionArtifactRecord, SessionRecord
 
 AT_ONCE = 500
+Part = list[BatchFile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +81,61 @@ def _touched(fresh: Sequence[BatchFile], audience: Audience) -> _Touched:
 
 def _folder(one: BatchFile) -> str:
     return one.source_path.rpartition("/")[0] or one.name.rpartition("/")[0]
+
+
+def apart(files: Sequence[BatchFile], audience: Audience) -> tuple[list[Part], Part]:
+    """The files of sessions here that can be read one by one, a part for each, and all others. An index that several
+    sessions have is in each of their parts. Two queries for 500 files, and two for the families.
+
+    Readers hold no states where several sessions are read together, since what counts in one follows from the others
+    (forks, copies). Of sessions that stand alone nothing does: read by itself, each costs what was appended to it.
+    """
+    linked = _sessions_of(files, audience)
+    alone, shared = set[int](), set[int]()
+    for one in files:
+        if one.name.endswith(GROWING):
+            (alone if len(linked[one.artifact_id]) == 1 else shared).update(linked[one.artifact_id])
+        elif not linked[one.artifact_id]:
+            return [], list(files)  # a store, a configuration: it may change what is beside it
+    alone -= shared
+    alone -= {number for family in families(sorted(alone), audience) for number in family}
+    alone -= _elsewhere(alone, files)
+    parts: dict[int, Part] = {number: [] for number in sorted(alone)}
+    rest: Part = []
+    for one in files:
+        for number in linked[one.artifact_id] & alone:
+            parts[number].append(one)
+        if not linked[one.artifact_id] or linked[one.artifact_id] - alone:
+            rest.append(one)
+    # What is in parts too is no more than an index: what it says of others is told when those change.
+    is_needed = any(linked[one.artifact_id].isdisjoint(alone) for one in rest)
+    return list(parts.values()), rest if is_needed else []
+
+
+def _sessions_of(files: Sequence[BatchFile], audience: Audience) -> dict[int, set[int]]:
+    """The sessions that are read from each file, or from an earlier version of it, by its artifact's id."""
+    mine = SessionRecord.objects.filter(audience.joins()).exclude(status="deleting")
+    found: dict[int, set[int]] = {one.artifact_id: set() for one in files}
+    for part in chunks(files, AT_ONCE):
+        own = {one.artifact_id for one in part}
+        at = {one.source_path: one.artifact_id for one in part if one.source_path}
+        known = SessionArtifactRecord.objects.filter(Q(artifact_id__in=own) | Q(source_path__in=list(at)))
+        for artifact, path, session in known.filter(session__in=mine).values_list(
+            "artifact_id", "source_path", "session_id"
+        ):
+            found[artifact if artifact in own else at[path]].add(session)
+    return found
+
+
+def _elsewhere(sessions: set[int], files: Sequence[BatchFile]) -> set[int]:
+    """Those of `sessions` that are also read from what is not among `files`, or lies where it is read (a store)."""
+    own = {one.artifact_id for one in files}
+    paths = {one.source_path for one in files if one.source_path}
+    links = SessionArtifactRecord.objects.filter(session_id__in=sessions)
+    return {
+        session
+        for session, artifact, path, in_place in links.values_list(
+            "session_id", "artifact_id", "source_path", "artifact__path"
+        )
+        if in_place or (artifact not in own and path not in paths)
+    }
