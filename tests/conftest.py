@@ -87,8 +87,16 @@ def data_dir(tmp_path: Path, settings: Any) -> Path:
 
 @pytest.fixture
 def stack(tmp_path: Path) -> Iterator[Stack]:
-    """An own product (data folder, database, broker) for tests that start real processes; see tests/stack.py."""
+    """An own product (data folder, database, broker) before its first start, for tests that start real processes; see
+    tests/stack.py."""
     with stack_in(tmp_path / "stack") as own:
+        yield own
+
+
+@pytest.fixture
+def made_stack(tmp_path: Path) -> Iterator[Stack]:
+    """The same with its tables made already, for tests that are not about a first start: that takes seconds."""
+    with stack_in(tmp_path / "stack", migrated=True) as own:
         yield own
 
 
@@ -137,9 +145,11 @@ def live_url(transactional_db: None) -> Iterator[str]:
             raise RuntimeError("the test server did not start within 10 seconds")
         time.sleep(0.01)
     yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    shutdown.run_all()
     server.should_exit = True
-    thread.join(30)
+    ends = time.monotonic() + 30
+    while thread.is_alive() and time.monotonic() < ends:
+        shutdown.run_all()  # again and again: a page that is just being opened may begin its stream after the first
+        thread.join(0.02)
     listener.close()
     assert not thread.is_alive(), "the test server did not end within 30 seconds"
 

@@ -34,6 +34,9 @@ def die_with_parent(parent: int) -> None:
 def run(arguments: list[str]) -> None:
     """Run the worker in this process until it is told to stop."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "contextviz.settings")
+    # Django's checks of pages and addresses would import all of them: half of a start, and 100 MB of both processes.
+    # The command that starts it has made them.
+    os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
     django.setup()
     import_module(settings.TASK_APP_MODULE)
     # Celery's warning about root is about pickled messages; ours are JSON only.

@@ -49,7 +49,8 @@ class Browser:
         return connection
 
 
-def test_a_half_upload_is_gone_and_told_after_the_restart(stack: Stack) -> None:
+def test_a_half_upload_is_gone_and_told_after_the_restart(made_stack: Stack) -> None:
+    stack = made_stack
     first = Browser(stack)
     connection = first.half_upload()
     incoming = Path(stack.data_dir) / "incoming"
@@ -68,7 +69,8 @@ def test_a_half_upload_is_gone_and_told_after_the_restart(stack: Stack) -> None:
     assert second.process.wait(12) == 0
 
 
-def test_ctrl_c_ends_the_server_while_a_file_arrives(stack: Stack) -> None:
+def test_ctrl_c_ends_the_server_while_a_file_arrives(made_stack: Stack) -> None:
+    stack = made_stack
     person = Browser(stack)
     connection = person.half_upload()
     wait_until(lambda: any((stack.data_dir / "incoming").iterdir()), what="the upload")

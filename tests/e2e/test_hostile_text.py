@@ -57,9 +57,9 @@ def visited(page: Any, live_url: str, client: Client) -> Iterator[tuple[str, str
         page.goto(live_url + url)
         wait_drawn(page)
         for chart in page.query_selector_all(".js-plotly-plot, cv-strip"):
-            box = chart.bounding_box()
-            for step in range(1, 8) if box else ():
-                page.mouse.move(box["x"] + box["width"] * step / 8, box["y"] + box["height"] * (0.3 + 0.05 * step))
+            if box := chart.bounding_box():
+                page.mouse.move(box["x"] + box["width"] / 8, box["y"] + box["height"] * 0.35)
+                page.mouse.move(box["x"] + box["width"] * 7 / 8, box["y"] + box["height"] * 0.65, steps=6)
         assert page.evaluate(FOUND) == CLEAN, url
         yield url, page.evaluate("() => document.body.textContent")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,15 @@ def load_demo() -> Demo:
     return Demo({row.format: row for row in sessions.recent_sessions(50)})
 
 
+def main_addresses(demo: Demo) -> dict[str, str]:
+    """The pages that are looked at most, by name."""
+    return {
+        "library": reverse("library"),
+        "session": f"{reverse('session', args=[demo.talk.id])}?after=-1",
+        "compaction": reverse("compaction", args=[demo.talk.id, 1]),
+    }
+
+
 def addresses(demo: Demo) -> dict[str, str]:
     """One address of every kind of page, by the page's name, with something to show."""
     talk, store, topics = demo.talk, demo.rows["lossless-claw"], demo.rows["conversation-map"]
@@ -52,16 +62,14 @@ def addresses(demo: Demo) -> dict[str, str]:
     kept, _ = replays(talk.id)
     lab = f"{reverse('lab', args=[talk.id])}?call=20"
     return {
-        "library": reverse("library"),
+        **main_addresses(demo),
         "live": reverse("live"),
-        "session": f"{reverse('session', args=[talk.id])}?after=-1",
         "sub-agents": reverse("session", args=[demo.rows["openclaw"].id]),
         "message": reverse("message", args=[talk.id, 0]),
         "problems": reverse("problems", args=[talk.id]),
         "call": f"{reverse('call', args=[talk.id, talk.call_count])}?a=1",
         "item": reverse("item", args=[talk.id, 0]),
         "compactions": reverse("compactions", args=[talk.id]),
-        "compaction": reverse("compaction", args=[talk.id, 1]),
         "graph": reverse("graph", args=[store.id]),
         "node": f"{reverse('graph', args=[store.id])}?node={node.id}",
         "budget": reverse("budget", args=[talk.id]),
@@ -118,16 +126,15 @@ class Checker:
         self.page = page
         self.cdp = page.context.new_cdp_session(page)
 
-    def findings(self) -> list[str]:
-        """What it holds against the page as it is now: rule, how grave, and the first elements."""
-        self.cdp.send("Runtime.evaluate", {"expression": AXE.read_text(encoding="utf-8")})
+    def findings(self, *, only: tuple[str, ...] = ()) -> list[str]:
+        """What it holds against the page as it is now: rule, how grave, and the first elements. `only` names rules,
+        for a page that all of them have been asked about."""
+        if not self.page.evaluate("() => 'axe' in window"):
+            self.cdp.send("Runtime.evaluate", {"expression": AXE.read_text(encoding="utf-8")})
+        options = {"resultTypes": ["violations"], "preload": False, **({"runOnly": only} if only else {})}
         answer = self.cdp.send(
             "Runtime.evaluate",
-            {
-                "expression": "axe.run(document, {resultTypes: ['violations'], preload: false})",
-                "awaitPromise": True,
-                "returnByValue": True,
-            },
+            {"expression": f"axe.run(document, {json.dumps(options)})", "awaitPromise": True, "returnByValue": True},
         )
         assert "exceptionDetails" not in answer, answer
         return [

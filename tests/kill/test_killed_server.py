@@ -15,8 +15,7 @@ pytestmark = [pytest.mark.kill, pytest.mark.slow]  # processes are started and k
 
 
 def test_a_half_upload_is_gone_after_a_restart_and_told(tmp_path: Path) -> None:
-    with stack_in(tmp_path / "data") as stack:
-        stack.run("migrate", "--verbosity", "0", "--skip-checks")
+    with stack_in(tmp_path / "data", migrated=True) as stack:
         mark = tmp_path / "half"
         code = (
             "import django; django.setup()\n"

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -25,8 +26,7 @@ OTHER = "0b1c2d3e-0000-4000-8000-000000000002"
 
 @pytest.fixture
 def stack(tmp_path: Path) -> Iterator[Stack]:
-    with stack_in(tmp_path / "data") as opened:
-        opened.run("migrate", "--verbosity", "0", "--skip-checks")
+    with stack_in(tmp_path / "data", migrated=True) as opened:
         yield opened
 
 
@@ -69,8 +69,8 @@ def state_of_job(stack: Stack, job_id: str) -> dict[str, Any]:
 
 
 def ended(stack: Stack, job_id: str) -> bool:
-    code = f"from contextviz.store.queries import jobs; print(jobs.get_job({job_id!r}).is_finished)"
-    return stack.python(code).strip() == "True"
+    found = stack.rows(f"SELECT state FROM store_jobrecord WHERE id = '{UUID(job_id).hex}'")
+    return found[0][0] not in ("queued", "running")
 
 
 def kill_in_the_middle(stack: Stack, folder: Path, where: str, job_id: str) -> None:

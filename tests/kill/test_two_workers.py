@@ -16,7 +16,7 @@ import pytest
 
 from tests.operations.servers import postgres, postgres_programs, redis
 from tests.services.building import claude_lines
-from tests.stack import ROOT, Stack, wait_until
+from tests.stack import ROOT, Stack, ending, wait_until
 
 pytestmark = [pytest.mark.kill, pytest.mark.worker, pytest.mark.slow]  # a database, a broker and two workers
 UPLOADS, CALLS = 10, 30
@@ -38,13 +38,9 @@ def scaled_out(tmp_path: Path) -> Iterator[Stack]:
             "CONTEXTVIZ_DATABASE_URL": f"postgres://contextviz:secret@127.0.0.1:{database}/contextviz",
             "CONTEXTVIZ_REDIS_URL": f"redis://127.0.0.1:{broker}/0", "PYTHONPATH": str(ROOT),
         }  # fmt: skip
-        stack = Stack(folder, environment)
-        try:
-            stack.run("migrate", "--verbosity", "0")
+        with ending(Stack(folder, environment)) as stack:
+            stack.run("migrate", "--verbosity", "0", "--skip-checks")
             yield stack
-        finally:
-            for process in stack.processes:
-                stack.kill_group(process)
 
 
 def worker(stack: Stack, number: int, where: str, folder: Path) -> subprocess.Popen[str]:

@@ -46,7 +46,7 @@ def postgres(user: str, database: str, password: str) -> Iterator[int]:
     try:
         subprocess.run(
             [*before, str(programs / "initdb"), "-D", str(data), "-U", user, "--auth=scram-sha-256", "-E", "UTF8",
-             "--locale=C", f"--pwfile={folder / 'password'}"], **run,
+             "--no-sync", "--locale=C", f"--pwfile={folder / 'password'}"], **run,
         )  # type: ignore[call-overload]  # fmt: skip
         options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
         control = [*before, str(programs / "pg_ctl"), "-D", str(data)]

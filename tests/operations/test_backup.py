@@ -30,7 +30,8 @@ def numbers(stack: Stack) -> dict[str, Any]:
 
 
 @pytest.mark.worker
-def test_a_backup_of_a_live_installation_gives_the_same_numbers_elsewhere(stack: Stack, tmp_path: Path) -> None:
+def test_a_backup_of_a_live_installation_gives_the_same_numbers_elsewhere(made_stack: Stack, tmp_path: Path) -> None:
+    stack = made_stack
     stack.run("demo")
     up = stack.start("up", "--port", "0")
     wait_until(lambda: "token=" in stack.output(up), what="the server")

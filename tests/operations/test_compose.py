@@ -168,16 +168,23 @@ def test_a_wrong_database_address_is_one_sentence_without_its_password(url: str,
     write_secrets(tmp_path)
     environment = {**machine.environment("web"), "CONTEXTVIZ_DATABASE_URL": url}
 
-    for command in (["migrate", "--no-input"], ["web"], ["worker"], ["healthcheck", "worker"], ["up", "--port", "0"]):
-        done = subprocess.run(
-            [sys.executable, str(ROOT / "manage.py"), *command], env=environment, capture_output=True, text=True,
-            timeout=60, check=False,
-        )  # fmt: skip
-        assert done.returncode in (1, 2), command
-        assert sentence in done.stderr, (command, done.stderr)
-        assert "Traceback" not in done.stderr, (command, done.stderr)
-        assert "secretpass" not in done.stdout + done.stderr
-        assert len([line for line in done.stderr.splitlines() if line.strip()]) == 1, (command, done.stderr)
+    commands = (["migrate", "--no-input"], ["web"], ["worker"], ["healthcheck", "worker"], ["up", "--port", "0"])
+    with contextlib.ExitStack() as running:
+        begun = []
+        for command in commands:  # beside one another: each is a start of its own
+            words = [sys.executable, str(ROOT / "manage.py"), *command]
+            pipe = subprocess.PIPE
+            one = subprocess.Popen(words, env=environment, text=True, stdout=pipe, stderr=pipe)
+            running.enter_context(one)
+            running.callback(one.kill)
+            begun.append(one)
+        for command, one in zip(commands, begun, strict=True):
+            out, err = one.communicate(timeout=60)
+            assert one.returncode in (1, 2), command
+            assert sentence in err, (command, err)
+            assert "Traceback" not in err, (command, err)
+            assert "secretpass" not in out + err
+            assert len([line for line in err.splitlines() if line.strip()]) == 1, (command, err)
 
 
 def test_the_file_and_the_image_hold_together() -> None:

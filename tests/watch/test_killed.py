@@ -9,18 +9,16 @@ import contextlib
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
 from tests.operations.servers import free_port, postgres, postgres_programs
 from tests.sources.claude_code.help import SESSION, Writer
-from tests.stack import ROOT, Stack, stack_in, wait_until
+from tests.stack import ROOT, Stack, ending, stack_in, wait_until
 from tests.watch.listening import Listener
 
 pytestmark = [pytest.mark.kill, pytest.mark.worker, pytest.mark.slow]
@@ -76,16 +74,8 @@ class Growing:
 
 def calls(stack: Stack) -> int:
     """The calls that are known by now."""
-    query = "SELECT call_count FROM store_sessionrecord"
-    url = stack.environment.get("CONTEXTVIZ_DATABASE_URL")
-    if url:
-        with psycopg.connect(url) as connection:
-            found = connection.execute(query).fetchone()
-    else:
-        file = f"file:{stack.data_dir / 'contextviz.sqlite3'}?mode=ro"
-        with contextlib.closing(sqlite3.connect(file, uri=True, timeout=20)) as held:
-            found = held.execute(query).fetchone()
-    return found[0] if found else 0
+    found = stack.rows("SELECT call_count FROM store_sessionrecord")
+    return int(found[0][0]) if found else 0
 
 
 def known(stack: Stack, turns: int) -> None:
@@ -124,8 +114,7 @@ def listening(stack: Stack, port: int) -> Iterator[Listener]:
 
 def test_watcher_worker_and_server_are_killed_and_nothing_is_missing_or_twice(tmp_path: Path) -> None:
     growing, port = Growing(tmp_path), free_port()
-    with stack_in(tmp_path / "data") as stack:
-        stack.run("migrate", "--verbosity", "0", "--skip-checks")
+    with stack_in(tmp_path / "data", migrated=True) as stack:
         growing.to(1)
         watcher = stack.start("watch", str(growing.home))
         worker = stack.start("worker")
@@ -174,13 +163,9 @@ def scaled_out(tmp_path: Path, broker: int) -> Iterator[Stack]:
             "CONTEXTVIZ_DATABASE_URL": f"postgres://contextviz:secret@127.0.0.1:{database}/contextviz",
             "CONTEXTVIZ_REDIS_URL": f"redis://127.0.0.1:{broker}/0", "PYTHONPATH": str(ROOT),
         }  # fmt: skip
-        stack = Stack(folder, environment)
-        try:
-            stack.run("migrate", "--verbosity", "0")
+        with ending(Stack(folder, environment)) as stack:
+            stack.run("migrate", "--verbosity", "0", "--skip-checks")
             yield stack
-        finally:
-            for process in stack.processes:
-                stack.kill_group(process)
 
 
 def start_redis(stack: Stack, port: int) -> subprocess.Popen[str]:
