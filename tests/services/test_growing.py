@@ -206,6 +206,31 @@ def test_sessions_that_share_lines_are_read_together_beside_one_that_stands_alon
     assert len({source_id for source_id, *_ in grown}) == len(grown) == 3
 
 
+@pytest.mark.parametrize("is_later", [False, True], ids=["same times", "later times"])
+@pytest.mark.parametrize("pieces", [(6, 24, 40), (40,)], ids=["in pieces", "at once"])
+def test_calls_of_a_copy_are_counted_once_in_whatever_pieces_it_comes(
+    data_dir: Path, tmp_path: Path, pieces: tuple[int, ...], is_later: bool
+) -> None:
+    folder = tmp_path / "projects"
+    folder.mkdir()
+    original = talks(12, 1)  # 24 lines
+    copy = talks(20, 1).replace("000000000001", "000000000009")
+    copy = copy.replace("2026-02-01T09", "2026-02-03T09") if is_later else copy
+    (folder / "original.jsonl").write_text(original)
+    bring(folder / "original.jsonl")
+
+    for lines in pieces:
+        (folder / "copy.jsonl").write_text("".join(copy.splitlines(keepends=True)[:lines]))
+        bring(folder / "copy.jsonl")
+        assert sum(calls for _, _, calls, _, _ in everything()) == max(12, lines // 2)
+
+    grown = everything()
+    SessionRecord.objects.all().delete()
+    RESIDENT.clear()
+    bring(folder)
+    assert everything() == grown
+
+
 def _counting(parsed: list[int]) -> Any:
     from_before = __import__("contextviz.sources.lines", fromlist=["parse_object"]).parse_object
 

@@ -9,21 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from contextviz.services.digest.audience import Audience
 from contextviz.services.digest.batch import BatchFile, distinct, files_of_session
 from contextviz.sources.joining import EVENTS_FORMAT, TELEMETRY_FORMAT
 from contextviz.store.bulk import chunks
-from contextviz.store.models import SessionArtifactRecord, SessionRecord
+from contextviz.store.models import EntryRecord, SessionArtifactRecord, SessionRecord
 
 AT_ONCE = 300
 # A family larger than this is no family: a made-up id would have every session read again each time.
 MOST_MEMBERS = 200
 _COLUMNS = ("pk", "format", "source_id", "forked_from", "parent", "started_at")
-_Member = tuple[int, str, str, str, str, datetime | None]
-# A resumed session's file of Claude Code repeats the one before it, times included, and does not say so.
+# A resumed or forked session's file of Claude Code repeats the one before it, ids and mostly times included, without
+# saying so (formats document, section B.8).
 _REPEATING = "claude-code"
 # What is posted is one stream for a session and sender; those of others by the same name are others.
 _STREAMS = frozenset({EVENTS_FORMAT, TELEMETRY_FORMAT})
@@ -31,8 +32,20 @@ _STREAMS = frozenset({EVENTS_FORMAT, TELEMETRY_FORMAT})
 _ALONE = "agent-"
 
 
+class _Member(NamedTuple):
+    """A session as its relatives know it; `head` is the id of its first entry where its format repeats entries."""
+
+    pk: int
+    format: str
+    source_id: str
+    forked_from: str
+    parent: str
+    started_at: datetime | None
+    head: str = ""
+
+
 def families(session_ids: Iterable[int], audience: Audience) -> list[list[int]]:
-    """The families of more than one that these sessions are in, as sorted ids. Two queries for 300 sessions, and more
+    """The families of more than one that these sessions are in, as sorted ids. Four queries for 300 sessions, and more
     only for those that have relatives."""
     found: list[list[int]] = []
     seen: set[int] = set()
@@ -51,42 +64,55 @@ def families(session_ids: Iterable[int], audience: Audience) -> list[list[int]]:
 
 def _members(wanted: Q, audience: Audience) -> dict[int, _Member]:
     rows = SessionRecord.objects.filter(wanted, audience.joins()).exclude(status="deleting")
-    return {row[0]: row for row in rows.values_list(*_COLUMNS)}
+    found = {row[0]: _Member(*row) for row in rows.values_list(*_COLUMNS).distinct()}
+    repeating = [number for number, one in found.items() if one.format == _REPEATING]
+    heads = EntryRecord.objects.filter(session_id__in=repeating, index=0) if repeating else EntryRecord.objects.none()
+    for number, head in heads.values_list("session_id", "entry"):
+        found[number] = found[number]._replace(head=head)
+    return found
 
 
 def _near(members: Sequence[_Member], audience: Audience) -> dict[int, _Member]:
     """Those that name one of these, or are named by one."""
-    own = {one[2] for one in members}
+    own = {one.source_id for one in members}
     above = {name for one in members for name in _named_by(one)}
     alone = Q(parent__in=own, source_id__startswith=_ALONE)
-    times = {one[5] for one in members if one[1] == _REPEATING and one[5] is not None}
-    repeating = Q(format=_REPEATING, started_at__in=times)
-    return _members(Q(source_id__in=own | above) | Q(forked_from__in=own) | alone | repeating, audience)
+    wanted = Q(source_id__in=own | above) | Q(forked_from__in=own) | alone
+    repeating = [one for one in members if one.format == _REPEATING]
+    times = {one.started_at for one in repeating if one.started_at is not None}
+    found = _members(wanted | Q(format=_REPEATING, started_at__in=times) if times else wanted, audience)
+    heads = {one.head for one in repeating if one.head}
+    if heads:
+        # By session, each with one look at its first entry: there are many more entries than sessions.
+        begins = EntryRecord.objects.filter(session=OuterRef("pk"), index=0, entry__in=heads)
+        found |= _members(Q(Exists(begins), format=_REPEATING), audience)
+    return found
 
 
 def _named_by(one: _Member) -> list[str]:
-    _, _, source_id, forked_from, parent, _ = one
-    return [name for name in (forked_from, parent if source_id.startswith(_ALONE) else "") if name]
+    return [name for name in (one.forked_from, one.parent if one.source_id.startswith(_ALONE) else "") if name]
 
 
 def _are_related(one: _Member, other: _Member) -> bool:
-    if one[1] in _STREAMS or other[1] in _STREAMS:
+    if one.format in _STREAMS or other.format in _STREAMS:
         return False
-    if one[1].partition("-")[0] != other[1].partition("-")[0]:
+    if one.format.partition("-")[0] != other.format.partition("-")[0]:
         return False  # of another program: an engine's store is joined elsewhere (services.digest.halves)
-    if one[1] == _REPEATING and one[5] is not None and one[5] == other[5]:
+    if one.format == other.format == _REPEATING and (
+        (one.started_at is not None and one.started_at == other.started_at) or (one.head and one.head == other.head)
+    ):
         return True
-    return one[2] == other[2] or one[2] in _named_by(other) or other[2] in _named_by(one)
+    return one.source_id == other.source_id or one.source_id in _named_by(other) or other.source_id in _named_by(one)
 
 
 def _family(first: _Member, near: dict[int, _Member], audience: Audience) -> set[int]:
-    family = {first[0]: first}
-    fresh = [one for one in near.values() if _are_related(one, first) and one[0] not in family]
+    family = {first.pk: first}
+    fresh = [one for one in near.values() if _are_related(one, first) and one.pk not in family]
     while fresh and len(family) <= MOST_MEMBERS:
-        family.update((one[0], one) for one in fresh)
+        family.update((one.pk, one) for one in fresh)
         around = _near(fresh, audience).values()
         last, fresh = fresh, []
-        fresh = [one for one in around if one[0] not in family and any(_are_related(one, other) for other in last)]
+        fresh = [one for one in around if one.pk not in family and any(_are_related(one, other) for other in last)]
     return set(family)
 
 

@@ -54,7 +54,7 @@ def _digest(run: JobRun) -> str:
         keep_private(run.id, batch, known)
         settle(run, known)
         return f"Nothing new: {count(len(files), 'file')} with the same content {was(len(files))} read before."
-    outcome = _read(run, chosen.files, audience)
+    outcome = _read(run, chosen, audience)
     read_together(run, chosen.files, outcome, audience)
     note_lost(files, outcome.files, audience, now=timezone.now())
     outcome.unchanged.extend(chosen.settled)
@@ -76,18 +76,18 @@ def _digest(run: JobRun) -> str:
     return success(outcome, len(files))
 
 
-def _read(run: JobRun, files: list[BatchFile], audience: Audience) -> Outcome:
+def _read(run: JobRun, chosen: Selection, audience: Audience) -> Outcome:
     """Read the files: at once, but of followed ones each session that stands alone by itself."""
-    parts, rest = apart(files, audience) if run.params.get("followed") else ([], files)
+    parts, rest = apart(chosen.files, audience) if run.params.get("followed") else ([], chosen.files)
     if len(parts) + bool(rest) < 2:
-        return Reading(run, files, audience).read_all()
+        return Reading(run, chosen.files, audience, depending=chosen.depending).read_all()
     outcome = Outcome()
     for part in parts:
         found = Reading(run, part, audience).read_all()
         outcome.add(found)
         outcome.alone.extend(found.sessions)
     if rest:
-        outcome.add(Reading(run, rest, audience).read_all())
+        outcome.add(Reading(run, rest, audience, depending=chosen.depending).read_all())
     return outcome
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from datetime import datetime
@@ -68,12 +68,15 @@ class Reading:
     """One batch on its way into the store."""
 
     def __init__(
-        self, run: JobRun, files: Sequence[BatchFile], audience: Audience, *, is_whole_family: bool = False
-    ) -> None:
-        """With `is_whole_family` every session is saved as it is read here, though its own files are the same."""
+        self, run: JobRun, files: Sequence[BatchFile], audience: Audience, *, is_whole_family: bool = False,
+        depending: Container[str] = (),
+    ) -> None:  # fmt: skip
+        """With `is_whole_family` every session is saved as it is read here, though its own files are the same; so are
+        those that are read from one of the contents `depending`."""
         self._run = run
         self._audience = audience
         self._is_whole_family = is_whole_family
+        self._depending = depending
         self._files = {one.name: one for one in files}
         # Which archive a member's name comes from: the archive is what is kept.
         self._origins: dict[str, str] = {}
@@ -190,7 +193,8 @@ class Reading:
                 return existing.pk
             whole = own
         is_same = existing is not None and contents(whole) == contents(old) and existing.read_by == __version__[:32]
-        if existing and is_same and not self._is_whole_family:
+        is_depending = self._is_whole_family or any(one.sha256 in self._depending for one in own)
+        if existing and is_same and not is_depending:
             forget_waiting(transcript.session.id, logs)
             self._outcome.unchanged.append(existing.pk)
             return existing.pk

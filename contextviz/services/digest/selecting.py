@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from contextviz import __version__
 from contextviz.services.digest.audience import Audience
-from contextviz.services.digest.batch import BatchFile, distinct
+from contextviz.services.digest.batch import BatchFile, contents, distinct
 from contextviz.services.digest.families import companions, families
 from contextviz.services.digest.known import GROWING
 from contextviz.store.bulk import chunks
@@ -22,10 +22,12 @@ Part = list[BatchFile]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """`files` are to be read; `settled` are sessions that the other files were read into before, by this version."""
+    """`files` are to be read; `settled` are sessions that the other files were read into before, by this version.
+    `depending` are the contents of those that did not change and whose sessions' numbers may: relatives of what did."""
 
     files: list[BatchFile]
     settled: list[int]
+    depending: frozenset[str] = frozenset()
 
 
 def selected(files: Sequence[BatchFile], audience: Audience) -> Selection:
@@ -35,8 +37,10 @@ def selected(files: Sequence[BatchFile], audience: Audience) -> Selection:
     fresh = [one for one in files if one.artifact_id not in links]
     if not fresh:
         return Selection([], sorted({number for found in links.values() for number in found}))
+    relatives = companions(fresh, audience)
+    depending = contents(relatives)
     if not all(one.name.endswith(GROWING) for one in fresh):
-        return Selection(distinct([*files, *companions(fresh, audience)]), [])
+        return Selection(distinct([*files, *relatives]), [], depending)
     touched = _touched(fresh, audience)
     # A copy of a session that says nothing of its original lies in the same folder.
     folders = {_folder(one) for one in fresh if one.source_path not in touched.paths}
@@ -46,7 +50,7 @@ def selected(files: Sequence[BatchFile], audience: Audience) -> Selection:
         if one in fresh or _folder(one) in folders or not touched.sessions.isdisjoint(links[one.artifact_id])
     ]
     settled = {number for one in files if one not in read for number in links[one.artifact_id]} - touched.sessions
-    return Selection(distinct([*read, *companions(fresh, audience)]), sorted(settled))
+    return Selection(distinct([*read, *relatives]), sorted(settled), depending)
 
 
 @dataclass(frozen=True, slots=True)
