@@ -13,12 +13,14 @@ import pytest
 
 from contextviz.events.session import Transcript
 from contextviz.services import cleaning, delete, digest, figures, ingest
-from contextviz.services.digest import collecting, known, remembering
+from contextviz.services.digest import batch, collecting, known, remembering
+from contextviz.services.digest.batch import BatchFile
 from contextviz.services.digest.remembering import RESIDENT
 from contextviz.store import artifacts, growing
 from contextviz.store.models import ArtifactRecord, SessionRecord
 from contextviz.store.queries import jobs, uploads
 from contextviz.store.queries.transcripts import load_transcript
+from contextviz.store.texts import TextReader
 from contextviz.store.values import JobRow
 from tests.services.building import artifact_files, claude_lines
 from tests.sources.openclaw.build import Script, script
@@ -229,6 +231,51 @@ def test_calls_of_a_copy_are_counted_once_in_whatever_pieces_it_comes(
     RESIDENT.clear()
     bring(folder)
     assert everything() == grown
+
+
+def said() -> list[str]:
+    found = load_transcript(SessionRecord.objects.get().pk)
+    return [TextReader().get(one.blocks[0].text) for one in found.messages]
+
+
+def test_a_file_that_is_as_it_was_before_is_read_again(data_dir: Path, tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    for word in ("first", "second", "first"):
+        path.write_text(claude_lines(2, word=word))
+        bring(path)
+        assert said()[0] == f"{word} question 0"
+    assert bring(path).outcome.startswith("Nothing new")
+
+
+def test_a_deleted_session_of_a_file_of_several_comes_back_where_it_is_asked_for(
+    data_dir: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "talks.jsonl"
+    lines = [{"messages": [{"role": "user", "content": f"word {number}"}]} for number in range(3)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    bring(path)
+    gone = SessionRecord.objects.order_by("source_id")[1]
+    name = gone.source_id
+    assert delete.delete_session(delete.open_delete(gone.pk, now=datetime.now(UTC)))
+
+    follow(path)
+    assert SessionRecord.objects.count() == 2, "nobody asked for it"
+
+    bring(path)
+    assert SessionRecord.objects.filter(source_id=name).count() == 1
+    assert SessionRecord.objects.count() == 3
+
+
+def test_the_same_document_in_two_folders_is_part_of_both() -> None:
+    def one(number: int, sha256: str, name: str) -> BatchFile:
+        return BatchFile(number, sha256, 10, name, "", Path("/nowhere"), False)
+
+    found = batch.distinct([
+        one(1, "aa", "a/events/0.json"), one(1, "aa", "b/events/0.json"), one(1, "aa", "b/events/0.json.bak.json"),
+        one(2, "bb", "a/s.jsonl"), one(2, "bb", "backup/s.jsonl"),
+    ])  # fmt: skip
+
+    assert [file.name for file in found] == ["a/events/0.json", "b/events/0.json", "a/s.jsonl"]
 
 
 def _counting(parsed: list[int]) -> Any:

@@ -82,13 +82,17 @@ def _file(artifact: ArtifactRecord, name: str, source_path: str) -> BatchFile:
 
 def distinct(files: Iterable[BatchFile]) -> list[BatchFile]:
     """Each content once, and different contents of one name told apart by a number before it. Of names for one content
-    the shortest: a copy is called after what it was copied from (`x.jsonl.bak.…`, `x.checkpoint.….jsonl`)."""
-    chosen: dict[str, BatchFile] = {}
+    the shortest: a copy is called after what it was copied from (`x.jsonl.bak.…`, `x.checkpoint.….jsonl`).
+
+    JSON documents of one content in several folders stay apart: of formats that keep a folder of documents for each
+    conversation (an event each), the same one may be part of two."""
+    chosen: dict[tuple[str, str], BatchFile] = {}
     for one in files:
-        known = chosen.setdefault(one.sha256, one)
+        place = (one.sha256, one.name.rpartition("/")[0] if one.name.endswith(".json") else "")
+        known = chosen.setdefault(place, one)
         if len(one.basename) < len(known.basename):
-            chosen[one.sha256] = one
-    result: dict[str, BatchFile] = {}
+            chosen[place] = one
+    result: list[BatchFile] = []
     names: set[str] = set()
     for one in chosen.values():
         name, number = one.name, 1
@@ -96,8 +100,8 @@ def distinct(files: Iterable[BatchFile]) -> list[BatchFile]:
             number += 1
             name = f"{number}/{one.name}"
         names.add(name)
-        result[one.sha256] = replace(one, name=name)
-    return list(result.values())
+        result.append(replace(one, name=name))
+    return result
 
 
 def fingerprint_of(files: Iterable[BatchFile]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from uuid import UUID
 
+from django.db.models import Count, Q
 from django.utils import timezone
 
 from contextviz import __version__
@@ -20,7 +21,7 @@ from contextviz.services.digest.selecting import Selection, apart, selected
 from contextviz.services.digest.together import read_together
 from contextviz.services.inbox.gathering import gather, settle
 from contextviz.services.jobs import JobFailed, JobRun, perform
-from contextviz.store.models import SessionArtifactRecord, SessionRecord, UploadBatchRecord
+from contextviz.store.models import SessionArtifactRecord, SessionRecord, UploadBatchRecord, UploadRecord
 
 MOVED = "Nothing of its own: what was posted turned out to be of a conversation that is read as a whole."
 
@@ -44,8 +45,9 @@ def _digest(run: JobRun) -> str:
         raise JobFailed("None of the files of this upload is here any more. Send them again.", can_retry=False)
     fingerprint = fingerprint_of(files)
     audience = audience_of(batch)
-    known = _read_before(files, fingerprint, audience)
-    chosen = Selection([], known) if known else selected(files, audience)
+    again = frozenset() if run.params.get("followed") else _with_gone_sessions(files)
+    known = [] if again else _read_before(files, fingerprint, audience)
+    chosen = Selection([], known) if known else selected(files, audience, again)
     if not chosen.files:
         known = chosen.settled
         note_lost(files, [], audience, now=timezone.now())
@@ -99,12 +101,12 @@ def _close(batch: UploadBatchRecord, fingerprint: str, sessions: list[int]) -> N
 
 
 def _read_before(files: Sequence[BatchFile], fingerprint: str, audience: Audience) -> list[int]:
-    """The sessions that these very files were read into by this version, all still there and for this audience; else
-    none."""
+    """The sessions that these very files were read into by this version, all still there, for this audience and read
+    from them; else none."""
     mine = SessionRecord.objects.filter(audience.joins()).exclude(status="deleting")
     earlier = UploadBatchRecord.objects.filter(fingerprint=fingerprint, finished_at__isnull=False)
     for ids in earlier.order_by("-finished_at").values_list("session_ids", flat=True)[:5]:
-        if ids and mine.filter(pk__in=ids).count() == len(ids):
+        if ids and mine.filter(pk__in=ids).count() == len(ids) and not _has_moved_on(ids, files):
             return list(ids)
     if len(files) == 1:
         links = SessionArtifactRecord.objects.filter(
@@ -112,3 +114,25 @@ def _read_before(files: Sequence[BatchFile], fingerprint: str, audience: Audienc
         )
         return list(links.values_list("session_id", flat=True).order_by("id"))
     return []
+
+
+def _has_moved_on(session_ids: Sequence[int], files: Sequence[BatchFile]) -> bool:
+    """Whether one of these sessions is read from something else by now that lies where one of `files` lies, or is
+    called so."""
+    own = [one.artifact_id for one in files]
+    here = Q(source_path__in=[one.source_path for one in files if one.source_path])
+    called = Q(name__in=[one.name for one in files])
+    links = SessionArtifactRecord.objects.filter(here | called, session_id__in=session_ids)
+    return links.exclude(artifact_id__in=own).exists()
+
+
+def _with_gone_sessions(files: Sequence[BatchFile]) -> frozenset[int]:
+    """The artifacts of which a session is gone that they alone were read into: asked for again, they give it back."""
+    own = {one.artifact_id for one in files}
+    batches = UploadRecord.objects.filter(artifact_id__in=own).values("batch_id")
+    whole = UploadBatchRecord.objects.filter(pk__in=batches, finished_at__isnull=False)
+    alone = whole.annotate(n=Count("uploads")).filter(n=1)
+    rows = alone.filter(uploads__artifact_id__in=own).values_list("uploads__artifact_id", "session_ids")
+    told = {(artifact, number) for artifact, ids in rows for number in ids}
+    there = set(SessionRecord.objects.filter(pk__in={number for _, number in told}).values_list("pk", flat=True))
+    return frozenset(artifact for artifact, number in told if number not in there)

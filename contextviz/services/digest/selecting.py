@@ -3,7 +3,7 @@ one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Q
@@ -30,11 +30,12 @@ class Selection:
     depending: frozenset[str] = frozenset()
 
 
-def selected(files: Sequence[BatchFile], audience: Audience) -> Selection:
-    """What is to be read of a batch. Where something came that is no longer version of a file here and no transcript,
-    that is everything: a store, a trace or a configuration changes what is beside it."""
+def selected(files: Sequence[BatchFile], audience: Audience, again: Container[int] = ()) -> Selection:
+    """What is to be read of a batch; of artifacts in `again` as if they had never been read. Where something came that
+    is no longer version of a file here and no transcript, that is everything: a store, a trace or a configuration
+    changes what is beside it."""
     links = _links(files, audience)
-    fresh = [one for one in files if one.artifact_id not in links]
+    fresh = [one for one in files if one.artifact_id not in links or one.artifact_id in again]
     if not fresh:
         return Selection([], sorted({number for found in links.values() for number in found}))
     relatives = companions(fresh, audience)
