@@ -131,10 +131,13 @@ def _billing(transcript: Transcript) -> Json:
     name = transcript.session.format
     calls = transcript.calls
     turns = [call for call in calls if call.purpose == "turn"]
-    main = [call for call in turns if call.agent is None]
+    by_agent: dict[str | None, list[ModelCall]] = {}
+    for call in turns:
+        by_agent.setdefault(call.agent, []).append(call)
+    main = by_agent.get(None, [])
     subagents = []
     for agent in transcript.subagents:
-        own = [call for call in turns if call.agent == agent.id]
+        own = by_agent.get(agent.id, [])
         last = own[-1].usage.prompt_tokens if own else None
         extra = {"id": agent.id, "last_prompt_tokens": last, "messages": agent.message_count}
         subagents.append({**extra, **part(own, format_name=name)})

@@ -13,7 +13,7 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from contextviz.api.shapes import Error, ErrorBody, FieldError
-from contextviz.api.validation import MOST_SENTENCE, wrong_fields
+from contextviz.api.validation import shortened, wrong_fields
 from contextviz.store.values import NotAllowed, NotFound
 
 logger = logging.getLogger("contextviz.api")
@@ -119,7 +119,7 @@ def _failed(request: HttpRequest, error: Exception) -> HttpResponse:
 def _validation(request: HttpRequest, error: ValidationError) -> HttpResponse:
     fields = wrong_fields(error.errors)
     name, reason = fields[0] if fields else ("request", "it cannot be read")
-    return error_response(422, f"{name}: {reason}"[:MOST_SENTENCE], fields)
+    return error_response(422, shortened(f"{name}: {reason}"), fields)
 
 
 class ApiMiddleware:

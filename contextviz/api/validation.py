@@ -60,6 +60,14 @@ def wrong_fields(errors: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     return list(found.items())
 
 
+def shortened(sentence: str) -> str:
+    """A sentence of at most 300 characters; a longer one ends behind a whole word, with an ellipsis."""
+    if len(sentence) <= MOST_SENTENCE:
+        return sentence
+    whole = sentence[: MOST_SENTENCE - 1].rsplit(" ", 1)[0]  # one less than fit: the ellipsis and its space
+    return whole.rstrip(" ,;:.") + " …"
+
+
 def _names(loc: Sequence[object]) -> list[str]:
     # The first part says where (query, path, body); a body's second is the operation's own name for the whole of it.
     parts = [str(part) for part in loc if part != "[key]"]  # which says that it is about the name itself
@@ -73,8 +81,8 @@ def _sentence(kind: str, error: Mapping[str, Any]) -> str:
         return _NUL if r"\x00" in pattern else _PATTERN
     known = _SENTENCES.get(kind)
     if known is None:
-        return str(error.get("msg", ""))[:MOST_SENTENCE]
+        return shortened(str(error.get("msg", "")))
     try:
         return known.format(**(error.get("ctx") or {}))
     except (KeyError, ValueError, TypeError):  # a bound that is no number
-        return str(error.get("msg", ""))[:MOST_SENTENCE]
+        return shortened(str(error.get("msg", "")))

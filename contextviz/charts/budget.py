@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
+import math
 import posixpath
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -18,6 +21,8 @@ MEASURES: tuple[Measure, ...] = ("carry", "now")
 # Areas beyond these are slivers that nobody can read or hit, and each of them is time before the first chart is seen.
 MAX_AREAS = 120
 OTHERS = "others"
+_SIZE = (560, 240)  # of the figure in pixels, on a page of 1,280
+_CHARACTER, _LINE = 6.4, 15  # of a label, in pixels
 REST = "…"  # the analysis' own name for small groups taken together
 
 
@@ -145,7 +150,7 @@ def treemap(groups: Sequence[Group], view: View, measure: Measure, residual: int
     trace: dict[str, Any] = {
         "type": "treemap",
         "ids": [node["id"] for node in nodes],
-        "labels": [node["name"] for node in nodes],
+        "labels": [_wrapped(node["name"], node["value"] / total if node["is_cell"] else 1.0) for node in nodes],
         "parents": [node["parent"] for node in nodes],
         "values": [node["value"] for node in nodes],
         "text": [words.compact(node["value"]) for node in nodes],
@@ -188,7 +193,8 @@ def _nodes(number: int, branch: Branch) -> list[dict[str, Any]]:
         return [_node(f"{number}", "", name, cells[0].title, cells[0])]
     found = [_node(f"{number}/{place}", f"{number}", cell.name, cell.title, cell) for place, cell in enumerate(cells)]
     head = Cell(branch.name, branch.name, "", branch.value)
-    return [_node(f"{number}", "", branch.name, branch.name, head) | {"colour": palette.SURFACE}, *found]
+    own = _node(f"{number}", "", branch.name, branch.name, head)
+    return [own | {"colour": palette.SURFACE, "is_cell": False}, *found]
 
 
 def _node(key: str, parent: str, name: str, title: str, cell: Cell) -> dict[str, Any]:
@@ -199,11 +205,20 @@ def _node(key: str, parent: str, name: str, title: str, cell: Cell) -> dict[str,
         "name": plain(name, 28),
         "title": plain(title, 120) if title != cell.category else "",
         "value": cell.value,
+        "is_cell": True,
         "colour": found.colour if found else palette.RULE_2,
         "ink": f"var(--on-{found.key})" if found and found.key in palette.BY_KEY else palette.INK,
         "shape": "/" if found and found.shape == "hatch" else "",
         "category": found.name if found else "",
     }
+
+
+def _wrapped(name: str, share: float) -> str:
+    """A name in lines that an area of this share of the figure has room for, if it is nearly square; else in one."""
+    side = 0.85 * math.sqrt(share * _SIZE[0] * _SIZE[1])
+    lines = textwrap.wrap(html.unescape(name), max(int(side / _CHARACTER), 6), break_long_words=False)
+    fits = (len(lines) + 1) * _LINE <= side and all(len(line) * _CHARACTER <= side for line in lines)
+    return "<br>".join(html.escape(line, quote=False) for line in lines) if len(lines) > 1 and fits else name
 
 
 def _hover(node: dict[str, Any], total: int) -> str:

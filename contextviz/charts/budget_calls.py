@@ -90,7 +90,7 @@ def headroom(table: StripTable) -> Figure:
     strokes = [trace for trace in frame["data"] if trace.get("meta") == "compaction"]
     found = frame["layout"]
     marks = _thirds(top)
-    found["yaxis"] = value_axis(range=[low, top], tickvals=marks, ticktext=[words.thousands(value) for value in marks])
+    found["yaxis"] = value_axis(range=[low, top], tickvals=marks, ticktext=words.axis_ticks(marks))
     found["shapes"] = []
     found["annotations"] = [one for one in found["annotations"] if one.get("name") != "edge"]
     found["hovermode"] = "closest"

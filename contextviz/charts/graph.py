@@ -154,6 +154,8 @@ def _edges(nodes: Sequence[Node]) -> dict[str, Any]:
     y: list[float | None] = []
     for node in nodes:
         for child in (known[name] for name in node.made_from if name in known):
+            if child.depth == node.depth:
+                continue  # they stand side by side: a line would cross the bars
             middle = ((child.start or 0) + (child.end or 0)) / 2
             inside = min(max(middle, node.start or 0), node.end or 0)
             x += [middle, inside, None]

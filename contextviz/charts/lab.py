@@ -110,7 +110,7 @@ def summary(lanes: Sequence[NamedSeries]) -> str:
 
 def _values(lane: LaneSeries, top: float) -> dict[str, Any]:
     limit = lane.window if lane.window and lane.window <= top else nice_step(top, 2)
-    return {"tickvals": [0, limit], "ticktext": ["0", words.thousands(_round(limit))], "showgrid": False}
+    return {"tickvals": [0, limit], "ticktext": ["0", words.axis_ticks([_round(limit)])[0]], "showgrid": False}
 
 
 def _round(value: float) -> float:

@@ -75,7 +75,7 @@ def pareto(points: Sequence[ParetoPoint], bounds: Sequence[ParetoBound] = ()) ->
             xaxis=axis(
                 range=[-_LEFT * most, most],
                 tickvals=[step * count for count in range(int(most / step) + 1)],
-                ticktext=[words.thousands(step * count) for count in range(int(most / step) + 1)],
+                ticktext=words.axis_ticks([step * count for count in range(int(most / step) + 1)]),
                 title={"text": "mean window, tok", "font": {"size": 11, "color": palette.INK_3}, "standoff": 4},
             ),
             yaxis=value_axis(

@@ -27,7 +27,8 @@ def figure(table: StripTable) -> Figure:
     data = [_unknown(x, totals, top), *_areas(table, x), _residual(table, x)]
     if window is not None:
         data.append(_window(table, x))
-    data += [_cache(table, x), *_lines(table.compactions, top)]
+    cache = _cache(table, x)
+    data += [cache, *_lines(table.compactions, top)]
     labels, taken = compaction_labels(table.compactions, first, last)
     marks = ticks(first, last, taken)
     shapes = [threshold(table.threshold)] if table.threshold else []
@@ -38,7 +39,8 @@ def figure(table: StripTable) -> Figure:
             MARGIN,
             xaxis=axis(
                 range=[first, last],
-                anchor="y2",
+                # Without a cache band there is no such axis, and the call numbers would stand beside the "0 k".
+                **({"anchor": "y2"} if cache else {"anchor": "free", "position": 0}),
                 ticklabelstandoff=-1,
                 tickvals=[call for call, _ in marks],
                 ticktext=[text for _, text in marks],

@@ -89,7 +89,7 @@ def values(window: int | None, top: float) -> dict[str, Any]:
     """Two or three token values beside the axis: halves of the window, or round ones when it is unknown."""
     step = window / 2 if window else nice_step(top, 2)
     values = [step * count for count in range(int(top / step) + 1)][:4]
-    return {"tickvals": values, "ticktext": [words.thousands(value) for value in values]}
+    return {"tickvals": values, "ticktext": words.axis_ticks(values)}
 
 
 def threshold(threshold: int) -> dict[str, Any]:

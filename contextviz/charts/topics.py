@@ -13,7 +13,9 @@ from contextviz.charts.figure import MAX_POINTS, Figure, array, axis, label, lay
 
 LANE = 84  # pixels; the names beside the chart have the same height
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
-_SIGN_WIDTH = 0.032  # of a compaction over the lanes, as a share of their width
+_LEAST = 0.02  # of a topic's bar, as a share of the lanes' width
+_SIGN = 11  # pixels from the middle of a compaction's sign to what stands beside it
+_BESIDE = 0.08  # where a rest's length and a sign would touch on a phone, as a share of the lanes' width
 _HIGH, _THIN = 0.12, 0.36  # where in its lane a bar and a spawned agent stand
 
 
@@ -140,13 +142,15 @@ def _bars(table: TopicTable, on: Clock) -> dict[str, Any]:
     spans = [(p, lane, span) for p, lane in enumerate(table.lanes) for span in lane.spans][:MAX_POINTS]
     if not spans:
         return {}
-    starts = [on.x(span[0]) for _, _, span in spans]
+    widths = [max(on.x(span[1]) - on.x(span[0]), _LEAST) for _, _, span in spans]
+    # A topic of one moment at the end of the clock stands before the end, not half behind it.
+    starts = [min(on.x(span[0]), 1 - width) for width, (_, _, span) in zip(widths, spans, strict=True)]
     return {
         "type": "bar",
         "orientation": "h",
         "name": "Topic",
         "base": array(starts),
-        "x": array([max(on.x(span[1]) - x, 0.0025) for x, (_, _, span) in zip(starts, spans, strict=True)]),
+        "x": array(widths),
         "y": array([p + _HIGH + 0.11 for p, _, _ in spans]),
         "width": 0.22,
         "marker": {"color": [lane_colour(lane, p) for p, lane, _ in spans], "cornerradius": 2},
@@ -229,12 +233,13 @@ def _gap_labels(on: Clock, signs: Sequence[float]) -> list[dict[str, Any]]:
     last = -1.0
     for gap in on.gaps:
         middle = (gap.x0 + gap.x1) / 2
-        near = min((x for x in signs if abs(x - middle) < _SIGN_WIDTH), default=None)
-        place = middle if near is None else near - _SIGN_WIDTH / 2
-        is_free = near is None or not any(near - 2.5 * _SIGN_WIDTH < x < near for x in signs)
+        near = min((x for x in signs if abs(x - middle) < _BESIDE), key=lambda x: abs(x - middle), default=None)
+        # Before the sign, where the end of the clock cannot cut it; after one at the very beginning.
+        side = 0 if near is None else 1 if near < _BESIDE else -1
+        is_free = near is None or not any(0 < (x - near) * side < 1.5 * _BESIDE for x in signs)
         if middle - last > 0.06 and is_free:
-            anchor = "center" if near is None else "right"
-            found.append(label(gap.text, x=place, y=1, yref="paper", xanchor=anchor, yanchor="bottom", yshift=3))
+            place = {"x": middle if near is None else near, "xanchor": ("center", "left", "right")[side]}
+            found.append(label(gap.text, y=1, yref="paper", yanchor="bottom", yshift=3, xshift=side * _SIGN, **place))
             last = middle
         found.append(
             label("//", x=middle, y=0, yref="paper", yanchor="middle", font={"size": 11, "color": palette.INK})

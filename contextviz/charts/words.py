@@ -35,6 +35,12 @@ def thousands(value: float) -> str:
     return f"{value / 1_000:g}{THIN}k".replace("-", MINUS)
 
 
+def axis_ticks(values: Sequence[float]) -> list[str]:
+    """The ticks of an axis of token counts: in thousands, whole counts where none of them reaches 1,000."""
+    is_small = max((abs(value) for value in values), default=0) < 1_000
+    return [f"{value:g}".replace("-", MINUS) if is_small else thousands(value) for value in values]
+
+
 def signed(value: float | None) -> str:
     """A difference with its sign: +896, −134,000, 0."""
     if value is None:

@@ -16,12 +16,15 @@ from contextviz.charts import words
 from contextviz.cli.addresses import DEFAULT_PORT
 from contextviz.cli.running import is_up, recorded_port
 from contextviz.events.masking import MARGIN_CHARS, without_secrets
+from contextviz.services.accounts.people import has_signed_in
 from contextviz.services.ingest import digest
 from contextviz.store.queries import calls, jobs, sessions
 from contextviz.store.values import JobRow, SessionRow
 
 LOOK_SECONDS = 0.5
 SHOWN_PROBLEMS = 5
+# From so many on, files of one folder that came to the same are told in a line.
+MANY_FILES = 4
 LINE_CHARS = 400
 
 
@@ -70,13 +73,22 @@ def _watch(job_id: UUID, out: TextIO, ended: threading.Event) -> None:
 
 
 def files_of(row: JobRow) -> list[str]:
-    """What became of each file, a line each; none where nothing was new."""
-    lines = []
+    """What became of each file, a line each; files of one folder that came to the same, many of them, have one line.
+    None where nothing was new."""
+    lines: dict[tuple[str, str], list[str]] = {}
     for one in row.result.get("files") or []:
         what = f"{one.get('format') or 'not recognised'}, {one.get('role')}"
         why = f", not counted: {one['reason']}" if one.get("reason") else ""
-        lines.append(shown(f"{one['path']}: {what}{why}"))
-    return lines
+        folder, slash, name = str(one["path"]).rpartition("/")
+        lines.setdefault((folder + slash, what + why), []).append(name)
+    told_of = []
+    for (folder, what), names in lines.items():
+        if len(names) >= MANY_FILES:
+            place = f"{folder}: " if folder else ""
+            told_of.append(shown(f"{place}{len(names):,} files, {names[0]} to {names[-1]}: {what}"))
+        else:
+            told_of += [shown(f"{folder}{name}: {what}") for name in names]
+    return told_of
 
 
 def problems_of(row: JobRow) -> list[str]:
@@ -136,7 +148,7 @@ def address_of(row: SessionRow) -> str:
 
 
 def where_to_look() -> str:
-    """What to do next, as a sentence."""
+    """What to do next, as a sentence with a space before it; "" where people know."""
     if is_up():
-        return "Not signed in yet? contextviz sign-in prints an address."
-    return "Start the pages with: contextviz up"
+        return "" if has_signed_in() else " Not signed in yet? contextviz sign-in prints an address."
+    return " Start the pages with: contextviz up"

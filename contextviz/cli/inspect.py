@@ -172,10 +172,12 @@ def _why_nothing(paths: Sequence[str], report: Report) -> str:
     where = ", ".join(paths)
     if not report.files and not report.problems:
         return f"there are no files at {where}; name a transcript, a store or a folder that holds some."
+    told = {problem.file for problem in report.problems}  # of these the problem says it, with what to do
     reasons = [problem.message for problem in report.problems] + [
-        f"{one.path}: {one.reason}" for one in report.files if one.reason
+        f"{one.path}: {one.reason}" for one in report.files if one.reason and one.path not in told
     ]
-    return f"nothing at {where} can be read as a transcript or store ({'; '.join(reasons[:3]) or 'no session in it'})."
+    said = "; ".join(one.rstrip(".") for one in list(dict.fromkeys(reasons))[:3])
+    return f"nothing at {where} can be read as a transcript or store ({said or 'no session in it'})."
 
 
 def _file_json(one: SourceFile) -> Json:

@@ -10,6 +10,7 @@ DASH = "—"
 def print_table(report: dict[str, Any], out: TextIO) -> None:
     """Print files, sessions, compactions, totals and problems as aligned text. Unknown is an em dash."""
     _print_sessions(report["sessions"], out)
+    _print_beyond(report["sessions"], out)
     totals = report["totals"]
     out.write(
         f"\nTotal: {plural(totals['sessions'], 'session')}, {plural(totals['api_calls'], 'model call')}, "
@@ -33,6 +34,17 @@ def _print_sessions(sessions: list[dict[str, Any]], out: TextIO) -> None:
         pairs = list(zip(row, widths, strict=True))
         cells = [cell.ljust(width) for cell, width in pairs[:2]] + [cell.rjust(width) for cell, width in pairs[2:]]
         out.write("  ".join(cells).rstrip() + "\n")
+
+
+def _print_beyond(sessions: list[dict[str, Any]], out: TextIO) -> None:
+    """What clients' own totals have beyond the calls, a line a session; the table's billed tokens are the calls'."""
+    found = [one for one in sessions if one["unlogged_spend"]]
+    if found:
+        out.write(f"\nNot by call, reported by the client's own total ({len(found)}):\n")
+    for one in found:
+        rest = one["unlogged_spend"]["total"] or 0
+        whole = number((one["spend"]["total"] or 0) + rest)
+        out.write(f"  {safe(one['id'])}  {number(rest)} tokens more; {whole} with the calls\n")
 
 
 def _session_row(one: dict[str, Any]) -> list[str]:

@@ -107,6 +107,11 @@ class Configuration:
     left_out: int = 0
 
 
+# The hint with what the client says that the whole session cost, in dollars: where calls have no cost of their own,
+# what is left for tokens beyond them cannot be told apart from theirs.
+COST_HINT = "total_cost_usd"
+
+
 @dataclass(slots=True)
 class Session:
     """Identity and relations. Times are UTC; `ended_at` leaves suspicious times out.

@@ -7,9 +7,11 @@ import re
 import stat
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Literal, Protocol
+from tarfile import HeaderError
+from typing import IO, Literal, Protocol, Self
 
 import zstandard
 
@@ -19,6 +21,7 @@ MAX_NAME_BYTES = 200
 MAX_PARTS = 32
 MAX_HEADER_BYTES = 1024 * 1024
 TAR_MAGIC_AT = 257
+BLOCK_BYTES = 512  # of a tar archive
 # Why a member that holds nothing of its own is not read.
 LINK = "it is a link"
 DEVICE = "it is a device or another special file"
@@ -37,12 +40,43 @@ class UnsafeMember(Exception):
     """Something in an archive is not taken out of it; the text says why, for a person."""
 
 
+class CutOff(Exception):
+    """A compressed file or an archive ends in the middle."""
+
+
+# What reading something packed raises where it is cut off or damaged.
+DAMAGE = (CutOff, EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError, zipfile.BadZipFile, tarfile.TarError)
+
+
+class NoHeader(tarfile.ReadError):
+    """Where a tar member's header should stand is something else."""
+
+
+class EndMark(tarfile.HeaderError):
+    """Where the headers of a tar archive stop: a block of nothing but zeros."""
+
+
 class SafeTarInfo(tarfile.TarInfo):
-    """A member whose long name or extended header cannot be as large as memory."""
+    """A member whose long name or extended header cannot be as large as memory. tarfile itself
+    takes half a header, or one that is none, for the archive's end; here only its end mark is that."""
 
     @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> SafeTarInfo:
-        """See tarfile.TarInfo.frombuf; raises UnsafeMember for headers of more than 1 MiB."""
+    def fromtarfile(cls, tarfile: tarfile.TarFile) -> Self:
+        """See tarfile.TarInfo.fromtarfile; raises EndMark at the end, and NoHeader where a header is damaged."""
+        try:
+            return super().fromtarfile(tarfile)
+        except EndMark:
+            raise
+        except HeaderError as error:
+            raise NoHeader("a header in it is damaged") from error
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """See tarfile.TarInfo.frombuf; raises UnsafeMember for headers of more than 1 MiB, CutOff for half a one."""
+        if len(buf) < BLOCK_BYTES:
+            raise CutOff
+        if not any(buf):
+            raise EndMark
         info = super().frombuf(buf, encoding, errors)
         if info.type in _LONG_HEADERS and info.size > MAX_HEADER_BYTES:
             raise UnsafeMember("a name or header in it is larger than 1 MiB")
@@ -95,10 +129,6 @@ def why_not_regular_zip(member: zipfile.ZipInfo) -> str | None:
     return "it is encrypted" if member.flag_bits & 1 else None
 
 
-class CutOff(Exception):
-    """A compressed file ends in the middle."""
-
-
 def is_whole_zstd(raw: IO[bytes], size: int) -> bool:
     """Whether a file of `size` bytes holds every block of its zstd frames (RFC 8878, section 3.1). Only headers are
     read: a decompressor that is fed a part of a frame gives what it has and says nothing."""
@@ -139,6 +169,43 @@ class Readable(Protocol):
     def read(self, size: int = ..., /) -> bytes: ...
 
 
+class UpToBreak:
+    """A stream that ends where another ends or breaks, so that what reads it in blocks loses nothing of the last.
+    `why` is what the other broke with, `is_over` whether more was wanted than it gave."""
+
+    def __init__(self, stream: Readable):
+        self.why: Exception | None = None
+        self.is_over = False
+        self._stream = stream
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to `size` bytes."""
+        if self.is_over:
+            return b""
+        try:
+            chunk = self._stream.read(size)
+        except (*DAMAGE, OSError) as why:
+            self.why, chunk = why, b""
+        self.is_over = not chunk
+        return chunk
+
+
+class TarMember:
+    """The bytes of a tar member of `size` that begin where `stream` stands, as far as they are there; then CutOff."""
+
+    def __init__(self, stream: Readable, size: int):
+        self._stream = stream
+        self._left = size
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to `size` bytes."""
+        chunk = self._stream.read(min(size, self._left) if size >= 0 else self._left)
+        self._left -= len(chunk)
+        if self._left and not chunk:
+            raise CutOff
+        return chunk
+
+
 class _Gzip:
     """A gzip stream that gives all it has before it says that it is cut off (EOFError)."""
 
@@ -166,19 +233,22 @@ class _Zstd:
 
 
 class Limited:
-    """A stream that refuses to give more than its budget; `head` is given again first."""
+    """A stream that refuses to give more than its budget; `head` is given again first, and `why` raised behind it."""
 
-    def __init__(self, stream: Readable, budget: int, head: bytes = b"", used: int = 0):
+    def __init__(self, stream: Readable, budget: int, head: bytes = b"", used: int = 0, why: Exception | None = None):
         self._stream = stream
         self._budget = budget
         self._head = head
         self._used = used
+        self._why = why
 
     def read(self, size: int = -1) -> bytes:
         """Up to `size` bytes; raises UnsafeMember past the budget."""
         if self._head:
             given, self._head = self._head[:size], self._head[size:]
             return given
+        if self._why is not None:
+            raise self._why
         chunk = self._stream.read(min(size, CHUNK_BYTES) if size > 0 else CHUNK_BYTES)
         self._used += len(chunk)
         if self._used > self._budget:
@@ -191,13 +261,13 @@ class Limited:
         try:
             while len(head) < size and (chunk := self.read(size - len(head))):
                 head += chunk
-        except (CutOff, EOFError):
-            pass
+        except (CutOff, EOFError) as why:
+            self._why = why  # a stream that was cut off in its header says so only once
         return head
 
     def again(self, head: bytes) -> Limited:
         """The stream with what was looked at in front."""
-        return Limited(self._stream, self._budget, head, self._used)
+        return Limited(self._stream, self._budget, head, self._used, self._why)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from contextviz.sources.joining import LOG_FORMAT, Waiting, is_part
 from contextviz.sources.lines import BOM, bounded_lines, parse_object
 from contextviz.sources.lossless_claw import LosslessClawReader
 from contextviz.sources.plain.growing import SESSION_IDS
+from contextviz.sources.plain.load import first_elements
 from contextviz.sources.recognise import WatchedMemory, WatchedPool, recognise
 from contextviz.sources.registry import READERS, detect
 from contextviz.sources.source import Found, Probe, ReadItem, ReadOptions
@@ -47,6 +49,7 @@ STORE_NAMES = {"lcm.db": "lossless-claw's store", "flowctx.sqlite": "flowctx's s
 MANY_FILES = 500
 LONGEST_KEPT = 512
 KEPT_HEAD = 4096
+_EMPTY_LIST = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*\]\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,8 +274,10 @@ def why_ignored(looked: Probe) -> str:
     start = looked.head[:512].lstrip().lower()
     if start.startswith((b"<!doctype", b"<html")):
         return "an HTML page, not a transcript"
-    if looked.records:
+    if looked.records or first_elements(looked, 1):
         return "JSON of a kind that no reader knows"
+    if _EMPTY_LIST.fullmatch(looked.head):
+        return "an empty JSON list: no records in it"
     if b"\x00" in looked.head or _looks_binary(looked.head):
         return "a binary file"
     number = _first_long_line(looked.path)

@@ -18,6 +18,8 @@ PART_FORMATS = ("lossless-claw", "flowctx", "cortext", LOG_FORMAT, EVENTS_FORMAT
 SCOPE = "s-"
 # An OpenVole session is called after its folder; where its files come without that, after its first line.
 OPENVOLE, UNNAMED = "openvole", "openvole-"
+# A conversation of OpenHands is called as its state says, or after its folder; without either, after its first event.
+OPENHANDS, HASHED = "openhands", "openhands-"
 _UNSAFE = re.compile(r"[^A-Za-z0-9\-_.@]")
 
 

@@ -14,6 +14,8 @@ from contextviz.events.text import TextPool
 from contextviz.sources.features import Declaration
 
 ReadItem = SourceFile | Transcript | ReadProblem
+# Why a file that tells something of a session, and is none itself, is not counted.
+BESIDE = "read for the session that it belongs to"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,29 +6,29 @@ lead anywhere. Nothing is extracted but regular files, as streams, under names o
 
 from __future__ import annotations
 
-import gzip
 import tarfile
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Literal, cast
 
-import zstandard
-
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import SourceFile, Transcript
 from contextviz.sources.archives import (
     CHUNK_BYTES,
+    DAMAGE,
     ZSTD_MAGIC,
     CutOff,
+    EndMark,
     Limited,
     Readable,
     SafeTarInfo,
+    TarMember,
     UnsafeMember,
+    UpToBreak,
     decompressed,
     is_tar,
     member_path,
@@ -47,8 +47,8 @@ MAGICS: tuple[tuple[bytes, Packing], ...] = (
 )
 HEAD_BYTES = 512
 FREE_BYTES = 1024 * 1024
-DAMAGE = (CutOff, EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError, zipfile.BadZipFile, tarfile.TarError)
-CUT_OFF = "the compressed file is cut off"
+MOST_BEHIND = 16  # times CHUNK_BYTES that are read behind an archive's end for the checksum of what it is packed in
+WORDS = {"cut_off": "cut off", "damaged_archive": "damaged"}
 GET_WHOLE = "Get the whole file and import it again to have the rest."
 
 
@@ -66,7 +66,7 @@ class Limits:
 class Unpacked:
     """What is to be read: `paths` with members in place of archives, `items` what is to be told of the archives,
     `origins` the name of the archive that a member's name comes from, `sizes` of compressed files on disk, `cut` what
-    is to be told of files that are not there to their end."""
+    is to be told of files that are not there to their end, or broke before it."""
 
     paths: list[NamedPath] = field(default_factory=list)
     items: list[SourceFile | ReadProblem] = field(default_factory=list)
@@ -76,11 +76,14 @@ class Unpacked:
 
     def all_of(self, items: Iterable[ReadItem]) -> Iterator[ReadItem]:
         """What is told of the archives, then what was read of `paths`, compressed files with their size on disk. That
-        a file is cut off is told with the session that was read of it, and by itself where there is none."""
+        a file is cut off or damaged is told with the session that was read of it, and by itself where there is none."""
         cut = dict(self.cut)
+        read_as: dict[str, SourceFile] = {}
         yield from (item for item in self.items if item not in self.cut.values())
         for item in items:
             if isinstance(item, SourceFile):
+                if item.path in cut:
+                    read_as[item.path] = item
                 yield self._file(item)
             else:
                 if isinstance(item, Transcript):
@@ -89,23 +92,38 @@ class Unpacked:
                 yield item
             del item  # a transcript is not held while the next is read
         for name, problem in cut.items():
-            text = f"{name} is cut off, and what came out of it up to there is no session. {GET_WHOLE}"
-            yield replace(problem, message=text)
+            yield _without_session(name, problem, read_as.get(name))
 
     def _file(self, one: SourceFile) -> SourceFile:
-        """A file with its size on disk, and that it is cut off."""
+        """A file with its size on disk, and that it is cut off or damaged."""
         size = self.sizes.get(one.path, one.size)
-        if one.path not in self.cut:
+        problem = self.cut.get(one.path)
+        if problem is None:
             return one if size == one.size else replace(one, size=size)
-        return replace(one, size=size, reason=CUT_OFF if one.reason is None else f"{CUT_OFF}; {one.reason}")
+        why = f"the {'archive' if one.path in self.origins else 'compressed file'} is {WORDS[problem.code]}"
+        return replace(one, size=size, reason=why if one.reason is None else f"{why}; {one.reason}")
+
+
+def _without_session(name: str, problem: ReadProblem, read_as: SourceFile | None) -> ReadProblem:
+    """What is told of a file that is not whole and has no session of its own."""
+    how = WORDS[problem.code]
+    if read_as is not None and read_as.role == "duplicate":
+        text = (
+            f"{name} is {how}, and what came out of it up to there is a copy of what another file holds, so it is not "
+            "counted again. Where the whole file may hold more, get that and import it again."
+        )
+        return replace(problem, message=text, severity="warning")
+    if read_as is not None and read_as.role != "ignored":
+        return problem  # a trace, an index: read, though not as a session of its own
+    return replace(problem, message=f"{name} is {how}, and what came out of it up to there is no session. {GET_WHOLE}")
 
 
 def _tell_cut(transcript: Transcript, name: str, problem: ReadProblem) -> None:
-    """Note with a session that one of its files is cut off. Its last line is then no line that is still written."""
+    """Note with a session that one of its files is not whole. Its last line is then no line that is still written."""
     lines = transcript.lines
     for number, known in enumerate(transcript.problems):
         if known.code == "in_progress" and known.file == name and known.line == lines.in_progress is not None:
-            text = f"line {known.line} is malformed: the file is cut off in it"
+            text = f"line {known.line} is malformed: the file is {WORDS[problem.code]} in it"
             transcript.problems[number] = replace(known, code="malformed_line", message=text, severity="warning")
             lines.malformed.append(lines.in_progress)
             lines.recovered.setdefault(lines.in_progress, [])
@@ -166,13 +184,13 @@ class _Opener:
             self._unsafe(named, None, str(why))
             self._listed(named, before, f"not opened to its end: {why}")
             return
-        except (CutOff, EOFError):
-            is_out = len(self.found.paths) > before
-            self._cut(named, is_out=is_out)
-            self._listed(named, before, f"not opened to its end: {CUT_OFF}" if is_out else _nothing_of("the file"))
-            return
         except (*DAMAGE, OSError, RuntimeError, NotImplementedError) as why:
-            self._damaged(named, str(why) or "it ends too early")
+            is_out = len(self.found.paths) > before
+            problem = _broke(named, None, why, is_out=is_out)
+            self._tell(problem)
+            half = f"not opened to its end: it is {WORDS[problem.code]}"
+            self._listed(named, before, half if is_out else _nothing_of("the file", problem.code))
+            return
         self._listed(named, before, None)
 
     def _listed(self, named: NamedPath, before: int, why: str | None) -> None:
@@ -195,7 +213,11 @@ class _Opener:
             limited = Limited(stream, self._budget_of(named.path.stat().st_size))
             head = limited.first(HEAD_BYTES)
             if is_tar(head):
-                self._tar(named, place, limited.again(head))
+                whole = limited.again(head)
+                self._tar(named, place, whole)
+                for _ in range(MOST_BEHIND):
+                    if not whole.read(CHUNK_BYTES):
+                        break
                 return
             target = place / member_path(named.path.name)
             try:
@@ -212,18 +234,27 @@ class _Opener:
             self.found.paths.append(NamedPath(target, named.name))
 
     def _tar(self, named: NamedPath, place: Path, stream: Readable) -> None:
-        with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|", tarinfo=SafeTarInfo) as archive:
-            for member in archive:
-                self._count()
-                why = why_not_regular(member)
-                if why == "folder":
-                    continue
-                source = None if why else archive.extractfile(member)
-                if source is None:
-                    self._unsafe(named, member.name, why or "not a regular file")
-                    continue
-                with source:
+        there = UpToBreak(stream)
+        try:
+            with tarfile.open(fileobj=cast("IO[bytes]", there), mode="r|", tarinfo=SafeTarInfo) as archive:
+                for member in archive:
+                    self._count()
+                    why = why_not_regular(member)
+                    if why == "folder":
+                        continue
+                    source = None if why else _bytes_of(archive, member)
+                    if source is None:
+                        self._unsafe(named, member.name, why or "not a regular file")
+                        continue
                     self._member(named, place, member.name, source)
+        except EndMark:
+            return
+        except (CutOff, tarfile.TarError) as error:
+            if there.why is not None:
+                raise there.why from error
+            if there.is_over:
+                raise CutOff from error
+            raise
 
     def _zip(self, named: NamedPath, place: Path) -> None:
         with zipfile.ZipFile(named.path) as archive:
@@ -235,13 +266,14 @@ class _Opener:
                 if why is not None:
                     self._unsafe(named, member.filename, why)
                     continue
+                self._broken = None
                 try:
                     with archive.open(member) as source:
                         self._member(
                             named, place, member.filename, Limited(source, self._budget_of(member.compress_size))
                         )
-                except DAMAGE as error:
-                    self._damaged(named, f"{member.filename[:200]}: {error}")
+                except (*DAMAGE, NotImplementedError) as error:
+                    self._tell(_broke(named, member.filename, error, is_out=self._broken is not None))
 
     def _member(self, named: NamedPath, place: Path, name: str, source: Readable) -> None:
         """Write one member and name it; one that goes too far ends the archive only where it used up what is left."""
@@ -252,7 +284,7 @@ class _Opener:
             if target.exists():
                 raise UnsafeMember("its name is in the archive twice, and only the first is read")
         except (UnsafeMember, OSError) as why:
-            self._unsafe(named, name, str(why))
+            self._unsafe(named, name, why.strerror or "" if isinstance(why, OSError) else str(why))
             return
         shown = f"{named.name}/{relative}"
         try:
@@ -263,7 +295,7 @@ class _Opener:
                 raise
             self._unsafe(named, name, str(why))
             return
-        except (CutOff, EOFError, tarfile.ReadError):
+        except DAMAGE:
             if target.stat().st_size:
                 self._broken = shown
                 self._found(named, target, shown)
@@ -301,18 +333,10 @@ class _Opener:
         value = None if member is None else _shown(member)
         self.found.items.append(ReadProblem("unsafe_archive_member", text, "error", named.name, value=value))
 
-    def _cut(self, named: NamedPath, *, is_out: bool) -> None:
-        said = f"{named.name} is cut off: what came out of it up to there is read and counted"
-        problem = ReadProblem(
-            "cut_off", f"{said if is_out else _nothing_of(named.name)}. {GET_WHOLE}", "error", named.name
-        )  # fmt: skip
+    def _tell(self, problem: ReadProblem) -> None:
         self.found.items.append(problem)
         if self._broken is not None:
             self.found.cut[self._broken] = problem
-
-    def _damaged(self, named: NamedPath, why: str) -> None:
-        text = f"{named.name} is damaged ({_shown(why)}); what could be taken out of it before is read"
-        self.found.items.append(ReadProblem("damaged_archive", text, "error", named.name))
 
 
 def _head(path: Path) -> bytes:
@@ -320,8 +344,31 @@ def _head(path: Path) -> bytes:
         return raw.read(HEAD_BYTES)
 
 
-def _nothing_of(name: str) -> str:
-    return f"{name} is cut off, and nothing could be taken out of what is there"
+def _bytes_of(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Readable | None:
+    """A regular member's bytes; tarfile itself would keep none of a block that is not there to its end."""
+    if member.issparse() or archive.fileobj is None:
+        return archive.extractfile(member)
+    return TarMember(cast("Readable", archive.fileobj), member.size)
+
+
+def _broke(named: NamedPath, member: str | None, why: Exception, *, is_out: bool) -> ReadProblem:
+    """What is told of a file, or of one member of it, that is cut off or damaged; `is_out` whether any of it came."""
+    code = "cut_off" if member is None and isinstance(why, CutOff | EOFError) else "damaged_archive"
+    name = named.name if member is None else f"{_shown(member)} in {named.name}"
+    about = "" if code == "cut_off" else f" ({_shown(_words_of(why))})"
+    said = f"{name} is {WORDS[code]}{about}: what came out of it up to there is read and counted"
+    text = f"{said if is_out else _nothing_of(name, code, about)}. {GET_WHOLE}"
+    return ReadProblem(code, text, "error", named.name, value=None if member is None else _shown(member))
+
+
+def _words_of(why: Exception) -> str:
+    if isinstance(why, zipfile.BadZipFile) and "not a zip file" in str(why):
+        return "the list of what is in it, which stands at its end, is not there"
+    return str(why).rstrip(".") or "it ends too early"
+
+
+def _nothing_of(name: str, code: str, about: str = "") -> str:
+    return f"{name} is {WORDS[code]}{about}, and nothing could be taken out of what is there"
 
 
 def _shown(name: str) -> str:

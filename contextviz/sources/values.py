@@ -100,3 +100,8 @@ def as_dict(value: Any) -> dict[str, Any]:
 def as_list(value: Any) -> list[Any]:
     """A list as it is, or an empty one."""
     return value if isinstance(value, list) else []
+
+
+def told(count: int, one: str, many: str) -> str:
+    """A number with its noun and verb: "1 record is" or "3 records are"."""
+    return f"{count} {one if count == 1 else many}"

@@ -11,6 +11,7 @@ from uuid import UUID
 from contextviz.events.message import Message
 from contextviz.events.session import Session, Transcript
 from contextviz.events.snapshot import ContextItem, SnapshotBasis, WindowCheck
+from contextviz.events.usage import TokenUsage
 
 Basis = Literal["reported", "derived", "estimated", "unknown"]
 JobKind = Literal[
@@ -128,6 +129,15 @@ class Facet:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientTotal:
+    """What a client says of a session as a whole. `beyond` is what its total has more than the calls that are written
+    down (tokens, and dollars where it tells them), `cost_usd` what it says that the whole session cost."""
+
+    beyond: TokenUsage | None = None
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SessionDetail:
     """A session with what only its own pages show. `transcript` has the detail (lines, tree, sub-agents, files,
     context_at_end, store facts, …); its message, call, compaction, item and problem lists are empty here."""
@@ -135,6 +145,7 @@ class SessionDetail:
     row: SessionRow
     session: Session
     transcript: Transcript
+    client_total: ClientTotal
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,15 @@ from markdown_it.token import Token
 
 MOST_BYTES = 64 * 1024
 KEPT = 128
+MOST_UNBROKEN = 32  # characters of a piece of code that still fit a phone
 TAGS = {
-    "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre",
-    "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+    "a", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p",
+    "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
-ATTRIBUTES = {"a": {"href"}, "ol": {"start"}, "pre": {"tabindex"}, **{f"h{level}": {"id"} for level in range(1, 7)}}
+ATTRIBUTES = {
+    "a": {"href"}, "code": {"class"}, "div": {"class", "tabindex"}, "ol": {"start"}, "pre": {"tabindex"},
+    **{f"h{level}": {"id"} for level in range(1, 7)},
+}  # fmt: skip
 OUTSIDE = re.compile(r"^https?://[^\s]+$", re.IGNORECASE)
 _PARSER = MarkdownIt("js-default", {"maxNesting": 20}).disable("image")
 # In what people and models write to each other, a line that ends is a line that ends.
@@ -87,9 +91,14 @@ def _html(
     for at, token in enumerate(tokens):
         if anchored and token.type == "heading_open":
             token.attrSet("id", slug(_words(tokens[at + 1])))
+        for part in token.children or [] if anchored else []:
+            # An option stands whole: a line may break after each of its hyphens.
+            if part.type == "code_inline" and part.content.startswith("-") and len(part.content) <= MOST_UNBROKEN:
+                part.attrSet("class", "nowrap")
     html = parser.renderer.render(tokens, parser.options, {})
-    # A block of code may scroll, and what scrolls must be reached by key.
+    # A block of code and a table may scroll, and what scrolls must be reached by key.
     html = re.sub(r"<pre><code[^>]*>", '<pre tabindex="0"><code>', html)
+    html = html.replace("<table>", '<div class="table-wrap" tabindex="0"><table>').replace("</table>", "</table></div>")
 
     def keep(tag: str, name: str, value: str) -> str | None:
         return value if (tag, name) != ("a", "href") else link_of(value) or None

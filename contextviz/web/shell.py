@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -18,9 +19,8 @@ from contextviz.store.queries.preferences import Preferences
 from contextviz.store.values import SessionRow
 
 RECENT = 10
-STATES = {"growing": "running"}
-
-
+# How long after its last news a session still counts as going on, as on the Live page.
+IDLE = timedelta(minutes=5)
 DENSITY_COOKIE = "contextviz_density"
 
 
@@ -62,12 +62,21 @@ def recent(request: HttpRequest) -> list[RecentSession]:
     return [recent_session(row) for row in sessions.recent_sessions(RECENT)]
 
 
+def state_of(row: SessionRow, now: datetime) -> str:
+    """running or idle. It runs where its file changed here within IDLE and either its last line is half written or the
+    last time in it is as new; a copy of an old session, and one without times, is idle."""
+    if now - row.updated_at > IDLE:
+        return "idle"
+    last = row.ended_at or row.started_at
+    return "running" if row.is_growing or (last is not None and now - last <= IDLE) else "idle"
+
+
 def recent_session(row: SessionRow) -> RecentSession:
     """A session as the side bar shows it."""
     return RecentSession(
         reverse("session", args=[row.id]),
         row.title or row.source_id,
-        STATES.get(row.status, "idle"),
+        state_of(row, timezone.now()),
         row.occupancy_tokens,
         row.window,
         row.compaction_threshold,

@@ -1,6 +1,7 @@
 /** What each hint needs to be true now: the element it would act on. Keys that are not listed always hold. */
 const NEEDS = {
   j: "[data-row]", c: "[data-row][data-kind~=compaction], [data-key=c]", J: "[data-row][data-kind~=user]", x: "[data-row][data-kind~=error]",
+  "[": "[data-key='['], [data-key=']']", "<": "[data-key='<'], [data-key='>']",
   u: "[data-row][data-kind~=subagent], [data-row][data-kind~=agent_spawn]", m: "[data-row][data-kind~=miss]",
   "/": "[data-key-focus='/']", n: "cv-find input[name=q]:not(:placeholder-shown)", "←": "cv-strip, [data-key=ArrowLeft], [data-key=ArrowRight]", d: "[data-row][data-kind~=difference], [data-key=d]", v: "[data-key=v], [data-key-focus=v]", e: "[data-key=e]", s: "[data-key=s]", o: "[data-key=o]", p: "[data-key=p]:not([hidden])", f: "[data-key=f]:not([hidden])",
 };
@@ -33,7 +34,7 @@ export function hints() {
     else if (here?.matches("input, textarea, select")) front.push(hint(["Esc"], "leave the field"));
     else if (here?.closest("[data-row]")) front.push(hint(["Esc"], "leave the row"));
     const rest = MORE.filter(([key]) => !said.has(key) && document.querySelector(NEEDS[key])).map(([, keys, words]) => hint(keys, words));
-    if (document.body.dataset.older) rest.push(hint(["[", "]"], "session"));
+    if (document.body.dataset.older && !said.has("[")) rest.push(hint(["[", "]"], "session"));
     bar.prepend(...front);
     (bar.lastElementChild ?? bar).before(...rest);
     // What does not fit is left out whole, from the end; the last one leads to all of them.

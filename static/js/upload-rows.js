@@ -18,31 +18,59 @@ export function newRow(file) {
   return { row, mark, progress, bar, text, action };
 }
 
+/** A line before the rows of files that were sent together. */
+export function newSum(count) {
+  const row = document.createElement("div");
+  row.className = "upload-row sum";
+  row.append(
+    document.createElement("span"),
+    Object.assign(document.createElement("span"), { className: "name", textContent: `${count} files, sent together` }),
+    Object.assign(document.createElement("span"), { className: "outcome", textContent: "Being read." }),
+  );
+  return row;
+}
+
+/** The button that takes away what was said of files that are done. */
+export function dismissal(act) {
+  const line = document.createElement("p");
+  line.className = "upload-dismiss";
+  const button = Object.assign(document.createElement("button"), { className: "btn small ghost", type: "button", textContent: "Dismiss what is done" });
+  button.addEventListener("click", act);
+  line.append(button);
+  return line;
+}
+
+/** Whether a file of a chosen folder is only no transcript: nobody asked for it by itself, so it is no failure. */
+export function isPassedBy(name, sentence) { return name.includes("/") && /\bnot a transcript\b/.test(sentence ?? ""); }
+
 /** What a row says of its file while a job reads it and afterwards. `found` is what became of it so far: one entry, or
- *  one for each file in an archive. */
-export function tell(row, job, found) {
+ *  one for each file in an archive. `isSummed`: what the job came to stands on the line before. */
+export function tell(row, job, found, { name = "", isSummed = false } = {}) {
   const outcome = row.row.querySelector(".outcome");
-  const said = reading(job, found);
-  if (!outcome || said === outcome.textContent) return;
+  const said = reading(job, found, isSummed);
+  if (outcome && job.isOver) row.row.dataset.over = "";
+  if (!outcome) return;
   const isLeftOut = found.length > 0 && found.every(({ role }) => role === "ignored");
-  outcome.textContent = said;
-  row.row.classList.toggle("failed", job.isOver && (job.isFailed || isLeftOut));
-  if (job.isOver) row.mark.textContent = job.isFailed || isLeftOut ? "✕" : "✓";
+  const isPassed = isLeftOut && name.includes("/");
+  const isFailed = job.isFailed || (isLeftOut && !isPassed);
+  if (said !== outcome.textContent) outcome.textContent = said; // the region is read out when it changes
+  row.row.classList.toggle("failed", job.isOver && isFailed);
+  if (job.isOver) row.mark.textContent = isFailed ? "✕" : isPassed ? "–" : "✓";
   const own = [...new Set(found.map(({ session }) => session).filter(Boolean))];
   const target = own.length === 1 ? own[0] : job.links.length === 1 && !isLeftOut ? job.links[0] : null;
   const action = row.row.querySelector("a.btn");
   if (action && job.isOver && target?.startsWith("/")) Object.assign(action, { href: target, textContent: "Open the session" });
 }
 
-function reading(job, found) {
+function reading(job, found, isSummed) {
   const left = found.filter(({ role }) => role === "ignored");
   if (found.length > 1) {
     const parts = [`${found.length - left.length} of its ${found.length} files read`];
     if (left.length) parts.push(`left out: ${left[0].reason}${left.length > 1 ? ` and ${left.length - 1} more` : ""}`);
-    return `${parts.join("; ")}.${job.isOver ? ` ${job.sentence}` : ""}`;
+    return `${parts.join("; ")}.${job.isOver && !isSummed ? ` ${job.sentence}` : ""}`;
   }
-  if (found.length === 1 && found[0].reason) return `${left.length ? "Not read" : found[0].role}: ${found[0].reason}.`;
-  if (job.isOver) return job.sentence || "Read.";
+  if (found.length === 1 && found[0].reason) return `${left.length ? "Not read" : "Read beside the sessions"}: ${found[0].reason}.`;
+  if (job.isOver) return (isSummed && !job.isFailed && "Read.") || job.sentence || "Read.";
   if (found.length === 1) return "Read; the rest of what was sent with it is still being read.";
   return job.progress ? `Arrived. Reading: ${job.progress}.` : "Arrived; it waits to be read.";
 }

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from contextviz.events.engine_event import EngineEvent
+from contextviz.events.engine_event import EngineEvent, EventType
 from contextviz.services.figures import derive
 from contextviz.store.texts import StoreTextPool
 from contextviz.store.writes import save_transcript
@@ -95,6 +95,15 @@ def test_what_is_not_there_is_answered_as_everywhere(reader: Client) -> None:
     ):
         error = get(reader, address, status)["error"]
         assert error["status"] == status and error["sentence"], address
+
+
+def test_a_type_that_is_none_is_answered_with_every_type_and_a_sentence_that_ends(reader: Client) -> None:
+    error = get(reader, f"/sessions/{saved([])}/engine-events?type=x", 422)["error"]
+
+    whole = error["fields"][0]["sentence"]
+    assert all(f"'{one}'" in whole for one in get_args(EventType))
+    assert len(error["sentence"]) <= 300 and error["sentence"].endswith("' …")
+    assert f"type: {whole}".startswith(error["sentence"].removesuffix(" …"))
 
 
 def test_a_page_costs_the_same_queries_at_any_length(reader: Client) -> None:

@@ -78,6 +78,17 @@ def test_thousands_of_groups_stay_within_the_nodes_and_keep_their_sum():
         assert sum(roots(figure).values()) == sum(range(1, 4_001))
 
 
+def test_a_long_name_is_in_lines_where_its_area_has_room_for_them():
+    parts = [Group("memory", "", "", "none", 1, 5, 500), Group("user", "", "", "none", 1, 95, 9_500)]
+    small = [Group("memory", "", "", "none", 1, 1, 10), Group("user", "", "", "none", 1, 93, 9_990)]
+
+    def labels(groups: list[Group]) -> list[str]:
+        return list(budget.treemap(groups, "category", "carry")["data"][0]["labels"])
+
+    assert labels(parts) == ["User", "Recalled<br>memory"]
+    assert labels(small) == ["User", "Recalled memory"]
+
+
 def test_names_of_hostile_files_are_shown_as_they_are():
     group = Group("result", "Read", "<b>x</b>&<img src=x>", "file", 1, 1, 1)
 

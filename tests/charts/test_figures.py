@@ -116,6 +116,15 @@ def test_a_strip_without_window_threshold_or_cache_says_so_and_draws_none_of_the
     assert not {"Window", "Read from cache"} & set(traces(figure))
     assert "window not reported" in figure["layout"]["meta"]["summary"]
     assert figure["layout"]["shapes"] == []
+    # An axis that nothing is drawn on holds no call numbers: they stood beside the "0 k".
+    assert (figure["layout"]["xaxis"]["anchor"], figure["layout"]["xaxis"]["position"]) == ("free", 0)
+    assert strip.figure(strip_table())["layout"]["xaxis"]["anchor"] == "y2"
+
+
+def test_the_axis_of_a_small_window_counts_in_tokens():
+    blank: list[int | None] = [None] * 2
+    small = strip_table(2, reported=[20, 21], residual=[0, 0], window=[21, 21], cache_read=blank, threshold=None)
+    assert strip.figure(small)["layout"]["yaxis"]["ticktext"] == ["0", "10.5", "21"]
 
 
 def test_an_empty_strip_is_an_empty_plot_with_a_sentence():
@@ -157,6 +166,11 @@ def test_the_summary_graph_is_valid_and_each_bar_has_its_link():
     check(figure)
     assert traces(figure)["Summary"]["customdata"] == ["/n/a/", "/n/b/", "/n/c/"]
     assert figure["layout"]["meta"]["links"] == ["/n/a/", "/n/b/", "/n/c/"]
+
+
+def test_no_edge_crosses_bars_that_stand_side_by_side():
+    nodes = [node("a", 0, 1, 9), node("b", 0, 9, 20, made_from=["a"])]
+    assert "Made from" not in traces(graph.figure(SimpleNamespace(nodes=nodes, unit="message", span=None)))
 
 
 def test_a_large_summary_graph_is_cut_to_five_hundred_nodes_with_the_window_kept_and_says_so():
@@ -206,6 +220,20 @@ def test_topic_lanes_are_valid_and_take_only_plain_colours_from_a_map():
     assert "javascript" not in text
     assert '<b>"' not in text
     assert topics.lane_colour(SimpleNamespace(name="x", colour="#12ab34", spans=[]), 0) == "#12ab34"
+
+
+def test_a_topic_of_one_last_moment_is_a_bar_that_ends_with_the_clock():
+    late = SimpleNamespace(name="Late", colour=None, spans=[(at(240), at(240))])
+    bars = traces(topics.figure(topic_table(lanes=[*topic_table().lanes, late])))["Topic"]
+    assert read(bars["x"])[-1] == pytest.approx(0.02)
+    assert read(bars["base"])[-1] + read(bars["x"])[-1] == pytest.approx(1.0)
+
+
+def test_the_length_of_a_rest_stands_before_the_sign_that_it_would_touch():
+    beside = topic_table(compactions=[SimpleNamespace(at=at(59), number=1)])
+    notes = {note["text"]: note for note in topics.figure(beside)["layout"]["annotations"]}
+    rest, sign = notes[words.duration(8_400)], notes["<b>⟳1</b>"]
+    assert (rest["x"], rest["xanchor"], rest["xshift"]) == (sign["x"], "right", -11)
 
 
 def test_topic_lanes_without_two_moments_are_empty_with_a_sentence():

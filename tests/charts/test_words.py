@@ -75,6 +75,8 @@ def test_percentages_and_ticks():
     assert plain(words.percent(0.8388)) == "83.9 %"
     assert words.percent(None) == "—"
     assert [plain(words.thousands(v)) for v in (0, 100_000, 1_000_000)] == ["0 k", "100 k", "1 M"]
+    assert [plain(tick) for tick in words.axis_ticks([0, 100_000, 1_000_000])] == ["0 k", "100 k", "1 M"]
+    assert words.axis_ticks([0, 10.5, 21]) == ["0", "10.5", "21"]
     assert [words.counted(1, "call"), words.counted(2, "switch", "switches")] == ["1 call", "2 switches"]
 
 

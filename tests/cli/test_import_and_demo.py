@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from io import StringIO
 from pathlib import Path
 from uuid import UUID
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
+from contextviz.cli import importing
 from contextviz.services.digest import digest
 from contextviz.services.jobs import open_job
 from contextviz.store.models import JobRecord
@@ -48,6 +51,26 @@ def test_every_file_and_every_problem_is_told(tmp_path: Path) -> None:
     assert "(line 5)" in told
 
 
+def test_many_files_of_a_folder_that_came_to_the_same_have_a_line(tmp_path: Path) -> None:
+    for number in range(1, 6):
+        name = f"0b1c2d3e-0000-4000-8000-{number:012d}"
+        (tmp_path / f"{name}.jsonl").write_text(claude_lines(1, session=name))
+
+    lines = [line for line in run("import", str(tmp_path)).splitlines() if "claude-code, session" in line]
+
+    assert len(lines) == 1
+    assert "  5 files, 0b1c2d3e-0000-4000-8000-000000000001.jsonl to " in lines[0]
+
+
+def test_who_has_signed_in_is_not_told_how(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "one.jsonl").write_text(claude_lines(3))
+    monkeypatch.setattr(importing, "is_up", lambda: True)
+    assert run("import", str(tmp_path)).endswith("new). Not signed in yet? contextviz sign-in prints an address.\n")
+
+    User.objects.create(username="somebody", last_login=NOW)
+    assert "sign-in" not in run("import", str(tmp_path))
+
+
 KEY = "sk-ant-api03-" + "Qm7xR2" * 12
 
 
@@ -69,6 +92,18 @@ def test_what_a_failed_import_quotes_is_masked(tmp_path: Path) -> None:
 
     with pytest.raises(CommandError) as failed:
         run("import", str(tmp_path / f"{KEY}.txt"))
+
+    assert KEY[:24] not in str(failed.value) and "masked]" in str(failed.value)
+
+
+@pytest.mark.parametrize("is_pipe", [False, True])
+def test_a_path_that_cannot_be_imported_is_masked(tmp_path: Path, is_pipe: bool) -> None:
+    path = tmp_path / f"{KEY}.jsonl"
+    if is_pipe:
+        os.mkfifo(path)
+
+    with pytest.raises(CommandError) as failed:
+        run("import", str(path))
 
     assert KEY[:24] not in str(failed.value) and "masked]" in str(failed.value)
 

@@ -13,6 +13,7 @@ import pytest
 
 from contextviz.cli.inspect import run
 from contextviz.services.demo import write_demo
+from tests.sources.droid.building import full
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -49,6 +50,15 @@ def test_parts_add_up_to_the_session_and_sessions_to_the_total(demo: Path) -> No
         read = lines["read"] + lines["blank"] + len(lines["malformed"]) + sum(lines["unknown_types"].values())
         assert read + unfinished == lines["total"]
     assert sum(one["spend"]["total"] or 0 for one in report["sessions"]) == report["totals"]["spend"]["total"]
+
+
+def test_the_table_has_a_line_of_what_the_client_s_own_total_has_beyond_the_calls(tmp_path: Path, demo: Path) -> None:
+    full(tmp_path)  # Droid: 105 + 54 tokens of calls, of 1,430 + 54 by the clients' totals
+    table = printed(tmp_path)[1]
+
+    assert "Not by call, reported by the client's own total (1):\n" in table
+    assert "  d-1  1,325 tokens more; 1,484 with the calls\n" in table
+    assert "Not by call" not in printed(demo)[1]
 
 
 def test_every_call_of_the_demo_has_its_window(demo: Path) -> None:

@@ -209,6 +209,16 @@ def snippet(language: str) -> str:
     return found.group(1)
 
 
+def test_the_examples_of_the_docs_can_be_sent_as_they_are_printed(key: str) -> None:
+    printed = re.findall(r"^    (\{.*)$", (DOCS / "events.md").read_text().split("## The answer")[0], re.MULTILINE)
+
+    answer = post(key, "\n".join(printed).encode()).json()
+
+    assert (answer["new"], answer["refused"], answer["rejected"]) == (4, 0, [])
+    digest_all()
+    assert CallRecord.objects.get().prompt_tokens == 120
+
+
 @pytest.mark.django_db(transaction=True)
 def test_the_emitter_of_the_docs_in_python(live_server: Any, key: str, tmp_path: Path) -> None:
     script = tmp_path / "emitter.py"

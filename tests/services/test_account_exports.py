@@ -12,8 +12,10 @@ from django.test import Client
 
 from contextviz.store import artifacts
 from contextviz.store.models import ArtifactRecord, SessionRecord
+from contextviz.store.queries import messages
+from contextviz.store.texts import TextReader
 from tests.services.building import upload
-from tests.sources.account_exports.talks import branched, forked, simple
+from tests.sources.account_exports.talks import START, branched, forked, simple
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_dir")]
 
@@ -68,3 +70,35 @@ def test_a_later_export_brings_a_conversation_up_to_date_and_an_earlier_one_take
 
     assert SessionRecord.objects.count() == 3
     assert SessionRecord.objects.get(source_id="talk-1").message_count == 11
+
+
+def answers() -> list[str]:
+    """What the conversation says now."""
+    found = messages.messages(SessionRecord.objects.get().pk).messages
+    pool = TextReader(4)
+    return [pool.get(block.text) for one in found for block in one.blocks]
+
+
+@pytest.mark.parametrize("kind", ["ChatGPT", "claude.ai"])
+def test_of_two_exports_with_as_many_messages_the_one_that_changed_last_counts(kind: str) -> None:
+    def export(word: str, second: int | None) -> tuple[str, str]:
+        if kind == "ChatGPT":
+            found = simple("c1", "ask", word) | {"update_time": None if second is None else START + second}
+        else:
+            at = None if second is None else f"2026-03-01T10:00:{second:02}Z"
+            said = [{"uuid": str(number), "sender": who, "text": text, "content": []}
+                    for number, (who, text) in enumerate((("human", "ask"), ("assistant", word)))]  # fmt: skip
+            found = {"uuid": "c1", "name": "n", "created_at": "2026-03-01T10:00:00Z", "updated_at": at,
+                     "chat_messages": said}  # fmt: skip
+        return f"{word}.json", json.dumps([found])
+
+    upload(export("second", 20))
+    assert upload(export("first", 10)).result["unchanged"] == 1
+    assert answers() == ["ask", "second"]
+    upload(export("undated", None))
+    assert answers() == ["ask", "second"]
+    upload(export("third", 30), export("between", 25))
+    assert answers() == ["ask", "third"]
+    upload(export("early", 5), export("last", 40))
+
+    assert answers() == ["ask", "last"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import io
+import tarfile
 
 import pytest
 import zstandard
@@ -53,3 +55,31 @@ def test_a_cut_off_file_that_gives_nothing_fails_with_what_is_wrong() -> None:
     assert job.state == "failed"
     assert "x.jsonl.zst is cut off, and nothing could be taken out of what is there" in job.outcome
     assert "empty" not in job.outcome
+    assert job.outcome.count("is cut off") == 1 and ".." not in job.outcome and "the rest. contextviz" in job.outcome
+
+
+def test_a_cut_off_copy_of_a_whole_file_beside_it_is_told_as_a_copy() -> None:
+    whole = packed("gz")
+    job = upload(("x.jsonl", claude_lines(TURNS)), ("x.jsonl.gz", whole[: len(whole) * 3 // 4]))
+    session = SessionRecord.objects.get()
+
+    assert session.message_count == 2 * TURNS and session.problem_count == 0
+    assert [(one["code"], one["severity"]) for one in job.result["problems"]] == [("cut_off", "warning")]
+    said = job.result["problems"][0]["message"]
+    assert said.startswith("x.jsonl.gz is cut off") and "is a copy of what another file holds" in said
+
+
+def test_a_cut_off_tar_gives_a_session_that_is_complete_and_says_so() -> None:
+    body = claude_lines(TURNS).encode()
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        member = tarfile.TarInfo("x.jsonl")
+        member.size = len(body)
+        archive.addfile(member, io.BytesIO(body))
+    job = upload(("t.tar", out.getvalue()[:50_000]))
+    session = SessionRecord.objects.get()
+
+    assert job.state == "done" and session.status == "complete"
+    there = body[: 50_000 - 512]
+    assert session.message_count == there.count(b"\n")
+    assert "cut_off" in [one.code for one in calls.problems(session.pk)]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from contextviz.services import delete, digest, ingest
+from contextviz.services.digest import halves, reading
 from contextviz.services.keeping import retention
 from contextviz.store.models import (
     ArtifactRecord,
@@ -18,6 +19,7 @@ from contextviz.store.models import (
     SessionRecord,
     WaitingLogRecord,
 )
+from contextviz.store.queries import jobs, snapshots
 from contextviz.store.viewing import viewer_of_id, viewing
 from tests.accounts.cast import person
 from tests.services.building import NOW, artifact_files, chunked, upload
@@ -91,6 +93,77 @@ def test_a_longer_version_of_a_waiting_log_takes_its_place(data_dir: Path) -> No
     assert WaitingLogRecord.objects.count() == 1 and len(artifact_files(data_dir)) == 1
     upload(session_file())
     assert verdicts() == CHECKED and len(artifact_files(data_dir)) == 2
+
+
+def session_of(name: str) -> tuple[str, str]:
+    made = conversation()
+    made.header = {**(made.header or {}), "id": name}
+    return f"{name}.jsonl", lines(made.lines())
+
+
+def bring_in(path: Path, *sessions: str) -> None:
+    """Import the log at `path` as it is once it speaks of these sessions alone."""
+    path.write_text("".join(trace_file(session=one)[1] for one in sessions))
+    job_id = ingest.import_paths([path], now=datetime.now(UTC))
+    assert digest.digest(job_id)
+
+
+@pytest.mark.parametrize(
+    ("first", "then"), [(["s-1"], ["s-2"]), (["s-2", "s-1"], ["s-2"]), (["s-1"], ["s-2", "s-1"])]
+)  # fmt: skip
+def test_what_took_the_place_of_a_waiting_log_takes_nothing_from_it(
+    tmp_path: Path, first: list[str], then: list[str]
+) -> None:
+    log = tmp_path / "cache-trace.jsonl"
+    bring_in(log, *first)
+    bring_in(log, *then)
+    assert set(WaitingLogRecord.objects.values_list("source_id", flat=True)) == {"s-1", "s-2"}
+
+    upload(session_of("s-2"))
+    upload(session_of("s-1"))
+
+    assert WaitingLogRecord.objects.count() == 0
+    for one in SessionRecord.objects.all():
+        checks = [row.check for row in snapshots.snapshots(one.pk)]
+        assert [check and check.verdict for check in checks] == CHECKED and one.call_count == 3, one.source_id
+
+
+def test_a_log_of_more_sessions_than_one_query_asks_for_is_kept_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(halves, "MOST_LOOKED_AT", 2)
+    upload(session_of("s-4"))
+    upload((TRACE, "".join(trace_file(session=f"s-{number}")[1] for number in range(6))))
+
+    assert verdicts() == CHECKED, "it was there before"
+    assert list(WaitingLogRecord.objects.order_by("pk").values_list("source_id", flat=True)) == [
+        "s-0", "s-1", "s-2", "s-3", "s-5",
+    ]  # fmt: skip
+
+
+def test_a_log_of_more_sessions_than_it_is_kept_for_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(halves, "MOST_WAITING", 2)
+    job = upload((TRACE, "".join(trace_file(session=f"s-{number}")[1] for number in range(5))))
+
+    assert WaitingLogRecord.objects.count() == 2
+    assert [line.text for line in jobs.job_log(job.id)] == [
+        f"{TRACE} speaks of 3 more sessions than a log is kept for; send it again once they are here"
+    ]
+
+
+@pytest.mark.parametrize(("most", "waiting"), [(200, 0), (3, 1)])
+def test_all_logs_of_a_session_join_it_when_it_comes(
+    monkeypatch: pytest.MonkeyPatch, most: int, waiting: int
+) -> None:  # fmt: skip
+    monkeypatch.setattr(halves, "MOST_LOGS", most)
+    monkeypatch.setattr(reading, "MOST_LOGS", most)
+    monkeypatch.setattr(halves, "MOST_VERSIONS", 2)
+    name, body = trace_file()
+    for number in range(4):
+        upload((f"{number}/{name}", body.replace("run-1", f"run-{number}")))
+    job = upload(session_file())
+
+    assert WaitingLogRecord.objects.count() == waiting
+    assert SessionRecord.objects.get().artifacts.count() == 5 - waiting
+    assert len(jobs.job_log(job.id)) == waiting
 
 
 def test_a_log_of_two_sessions_waits_for_the_one_that_is_not_here() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -17,6 +19,7 @@ from contextviz.store.queries import calls, jobs
 from contextviz.store.values import JobRow
 from tests.accounts.cast import person
 from tests.services.building import claude_lines, upload
+from tests.sources.account_exports.talks import branched, simple
 from tests.watch.following import old, settled, until, watching
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("data_dir")]
@@ -92,8 +95,25 @@ def test_a_file_that_holds_another_session_now_is_told_to_the_one_that_was_in_it
     bring(path)
 
     assert told() == [REPLACED] and told(SECOND) == []
+    found = calls.problems(SessionRecord.objects.get(source_id__endswith="1").pk)
+    assert found[0].message.startswith("talk.jsonl holds something else now: nothing of this session. The messages")
     calls_kept = SessionRecord.objects.order_by("source_id").values_list("call_count", flat=True)
     assert list(calls_kept) == [5, 2]
+
+
+@pytest.mark.parametrize("now_there", [[simple("talk-1"), simple("c1")], [simple("c1")]], ids=["less", "nothing"])
+def test_an_export_with_less_of_a_conversation_is_not_said_to_have_none_of_it(tmp_path: Path, now_there: Any) -> None:
+    file = tmp_path / "conversations.json"
+    file.write_text(json.dumps([branched(), simple("c1")]))
+    bring(old(file))
+    file.write_text(json.dumps(now_there))
+    bring(file)
+
+    assert told("talk-1") == [REPLACED] and told("c1") == []
+    kept = SessionRecord.objects.get(source_id="talk-1")
+    assert kept.message_count == 11
+    said = "conversations.json holds something else now: of this session nothing, or not as much or as new as was read"
+    assert calls.problems(kept.pk)[-1].message.startswith(said)
 
 
 def test_a_file_that_was_moved_aside_is_followed_there(path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from contextviz.events.session import Transcript
+from contextviz.events.text import TextRef
 from contextviz.sources.files import NamedPath, read_paths
 from contextviz.sources.memory import Resident
 from contextviz.sources.source import Probe, ReadItem, ReadOptions
@@ -25,6 +26,7 @@ from tests.sources.cursor.building import query
 from tests.sources.droid.building import Rows, tool
 from tests.sources.kiro.building import made
 from tests.sources.openclaw.build import script
+from tests.sources.openhands import building as oh
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 
@@ -40,6 +42,24 @@ class Counted(Resident):
         return found
 
 
+class OneReading(MemoryPool):
+    """A pool as long as it is read, with the texts of the readings before; who keeps it longer loses what is put."""
+
+    is_over = False
+
+    def __init__(self, before: MemoryPool) -> None:
+        super().__init__(count=None)
+        self._texts, self._refs = before._texts, before._refs
+
+    def put(self, text: str) -> TextRef:
+        assert not self.is_over, "the pool of an earlier reading"
+        return super().put(text)
+
+    def get(self, ref: TextRef) -> str:
+        assert not self.is_over, "the pool of an earlier reading"
+        return super().get(ref)
+
+
 class Reads:
     """Reads of one folder with and without a memory."""
 
@@ -49,7 +69,10 @@ class Reads:
         self.pool = MemoryPool(count=None)
 
     def on(self) -> list[Any]:
-        return [shape(item) for item in self._read(self.pool, self.memory)]
+        pool = OneReading(self.pool)
+        found = [shape(item) for item in self._read(pool, self.memory)]
+        pool.is_over = True
+        return found
 
     def whole(self) -> list[Any]:
         return [shape(item) for item in self._read(MemoryPool(count=None), None)]
@@ -166,6 +189,25 @@ def cursor() -> bytes:
     return lines([query("first"), *written(), {"type": "strange"}, *written()])
 
 
+def openhands() -> bytes:
+    reply = oh.reply("r1", ["c1"], oh.usage(50))
+    recall = oh.event(3, observation="recall", content="", extras={"repo_instructions": "ask before"})
+    forgets = oh.condensation(6, forgotten_event_ids=[1], summary="what was said", summary_offset=1)
+    events = [oh.system(0), oh.user(1, "first"), oh.user(2, "a picture", image_urls=[oh.IMAGE]), recall,
+              oh.runs(4, "c1", reply), oh.ran(5, "c1", reply, "found", 4), forgets,
+              oh.event(7, action="strange", args={}), oh.says(8, "done"),
+              oh.user(9, "go on"), oh.says(10, "yes")]  # fmt: skip
+    return lines(events)
+
+
+def openhands_sdk() -> bytes:
+    forgets = oh.sdk(5, "Condensation", forgotten_event_ids=[oh.name_of(1)], summary="it", summary_offset=1)
+    events = [oh.sdk_system(0), oh.sdk_user(1, "first"), oh.sdk_user(2, "and", extended_content=[oh.text("more")]),
+              oh.sdk_runs(3, "c1", "r1", "a look"), oh.sdk_ran(4, "c1", "found"), forgets, oh.sdk(6, "StrangeEvent"),
+              oh.sdk_says(7, "done", "r2"), oh.sdk_user(8, "go on"), oh.sdk_says(9, "yes", "r3")]  # fmt: skip
+    return lines(events)
+
+
 def lines(values: list[Any]) -> bytes:
     return "".join(json.dumps(value) + "\n" for value in values).encode()
 
@@ -186,6 +228,8 @@ CASES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "droid": ("d-1.jsonl", droid),
     "kiro": ("k-1.jsonl", kiro),
     "cursor": ("c-1.jsonl", cursor),
+    "openhands": ("o-1.jsonl", openhands),
+    "openhands, its SDK": ("o-2.jsonl", openhands_sdk),
 }
 
 

@@ -26,3 +26,12 @@ def test_short_lines_that_are_no_records_are_no_long_ones(tmp_path: Path) -> Non
     path.write_text("hello\n" * 10)
 
     assert why_ignored(probe(path)) == "not a transcript: no JSON records in it"
+
+
+def test_a_list_of_records_is_json_that_nobody_knows_and_an_empty_one_is_empty(tmp_path: Path) -> None:
+    path = tmp_path / "users.json"
+    path.write_text('[{"email_address": "me@example.org"}]')
+    assert why_ignored(probe(path)) == "JSON of a kind that no reader knows"
+
+    path.write_text(" [ ]\n")
+    assert why_ignored(probe(path)) == "an empty JSON list: no records in it"

@@ -9,6 +9,7 @@ from contextviz.sources.features import FEATURES, from_bits
 from contextviz.sources.registry import READERS
 from contextviz.store.models import SessionRecord
 from contextviz.web.pages.guide.coverage import Cell, CoveragePage, coverage_page
+from contextviz.web.pages.library.rows import format_name
 from tests.accounts.cast import Cast, the_cast, upload_as
 from tests.services.building import claude_lines, upload
 
@@ -27,7 +28,9 @@ def test_every_declared_format_has_one_column_and_every_feature_one_row() -> Non
     page = coverage_page()
     names = [column.name for matrix in page.matrices for column in matrix.columns]
 
-    assert sorted(names) == sorted(name for reader in READERS for name in reader.declares)
+    declared = [name for reader in READERS for name in reader.declares]
+    assert sorted(names) == sorted(format_name(name) for name in declared)
+    assert len(set(names)) == len(declared) and not set(names) & {"copilot-cli", "kiro", "otlp", "openai-chat"}
     assert all([line.label for line in matrix.lines] == list(FEATURES.values()) for matrix in page.matrices)
 
 
@@ -35,12 +38,12 @@ def test_the_four_states_come_from_the_declaration_and_the_sessions() -> None:
     upload(("a.jsonl", claude_lines(2)))
     page = coverage_page()
 
-    assert cell(page, "claude-code", "calls") == Cell("observed", 1, "observed in 1 session")
-    assert cell(page, "claude-code", "compactions") == Cell("supported", 0, "supported, none seen")
-    assert cell(page, "claude-code", "rebuilt") == Cell("inferred", 1, "inferred in 1 session")
-    assert cell(page, "claude-code", "topics") == Cell("unsupported", 0, "unsupported")
-    assert cell(page, "codex", "trigger") == Cell("inferred", 0, "inferred, none seen")
-    column = next(one for matrix in page.matrices for one in matrix.columns if one.name == "claude-code")
+    assert cell(page, "Claude Code", "calls") == Cell("observed", 1, "observed in 1 session")
+    assert cell(page, "Claude Code", "compactions") == Cell("supported", 0, "supported, none seen")
+    assert cell(page, "Claude Code", "rebuilt") == Cell("inferred", 1, "inferred in 1 session")
+    assert cell(page, "Claude Code", "topics") == Cell("unsupported", 0, "unsupported")
+    assert cell(page, "Codex", "trigger") == Cell("inferred", 0, "inferred, none seen")
+    column = next(one for matrix in page.matrices for one in matrix.columns if one.name == "Claude Code")
     assert (column.sessions, column.versions, column.cached) == (1, "2.1.0", "beside the input")
 
 
@@ -58,7 +61,7 @@ def test_a_session_that_was_read_before_features_were_kept_is_told_apart() -> No
     page = coverage_page()
 
     assert (page.sessions, page.older) == (1, 1)
-    assert cell(page, "claude-code", "calls").state == "supported"
+    assert cell(page, "Claude Code", "calls").state == "supported"
 
 
 @pytest.fixture

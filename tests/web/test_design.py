@@ -87,7 +87,7 @@ def test_every_icon_that_a_component_names_is_in_the_sprite():
 
 def test_scripts_stay_within_their_budget():
     sizes = {path.name: len(path.read_text().splitlines()) for path in SCRIPTS}
-    assert sum(sizes.values()) <= 2200
+    assert sum(sizes.values()) <= 2300
     assert {name: count for name, count in sizes.items() if count > 200} == {}
     assert all("eval(" not in path.read_text() for path in SCRIPTS)
 

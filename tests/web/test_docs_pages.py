@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from contextviz.web.markdown import MOST_BYTES, note
+from contextviz.web.markdown import MOST_BYTES, document, note
 from contextviz.web.pages.guide.docs import doc_titles
 
 
@@ -46,6 +46,15 @@ def test_a_note_of_an_agent_is_shown_and_does_nothing() -> None:
     assert re.findall(r'href="([^"]+)"', html) == ["https://example.org/p.png", "https://example.org/"]
     assert re.findall(r"<(h\d)", html) == ["h3", "h4"]
     assert "x &lt; 1" in html
+
+
+def test_an_option_stands_whole_and_a_table_scrolls_by_key() -> None:
+    html = document("Use `--port N`.\n\n| a |\n| - |\n| `--demo` |\n", lambda target: "")
+
+    assert '<code class="nowrap">--port N</code>' in html and '<code class="nowrap">--demo</code>' in html
+    assert html.count('<div class="table-wrap" tabindex="0"><table>') == html.count("</table></div>") == 1
+    assert 'class="nowrap"' not in document("`x`", lambda target: "") + note("`--port N`")
+    assert note('<div class="table-wrap">x</div>').count("<div") == 0
 
 
 def test_a_note_is_bounded() -> None:

@@ -15,6 +15,8 @@ from contextviz.services.demo.loading import open_demo
 from contextviz.services.ingest import digest
 from contextviz.store.queries import jobs, messages, sessions, summaries
 from contextviz.store.values import SessionRow
+from contextviz.web.pages.guide.go import PAGES
+from contextviz.web.templatetags.contextviz import PAGES as SIDE_BAR
 from tests.services.building import NOW, claude_lines, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_dir")]
@@ -62,6 +64,23 @@ def test_things_are_found_by_what_people_call_them(ask: Ask, demo: dict[str, Ses
     assert any(one["action"] == "t" for one in ask("theme"))
     assert {one["kind"] for one in ask("glossary")} >= {"Docs", "Search"}
     assert len(ask("")) <= 40
+
+
+def test_every_page_of_the_side_bar_is_found() -> None:
+    assert {name for _, name, _ in SIDE_BAR} <= {name for _, _, name in PAGES}
+
+
+def test_sessions_of_the_same_title_are_told_apart(ask: Ask) -> None:
+    for number in (1, 2):
+        upload((f"{number}.jsonl", claude_lines(3, session=f"0b1c2d3e-0000-4000-8000-00000000000{number}")))
+
+    calls = [one for one in ask("call 3") if one["kind"] == "Call"]
+
+    assert len({one["detail"] for one in calls}) == len(calls) == 2
+    rows = {row.id for row in sessions.recent_sessions(9)}
+    assert {one["detail"].split(" · ")[0] for one in calls} == {f"session {number}" for number in rows}
+    found = [one["detail"] for one in ask("alpha") if one["kind"] == "Session"]
+    assert len(set(found)) == len(found) == 2
 
 
 def test_one_exact_hit_is_opened_and_several_are_listed(client: Client, demo: dict[str, SessionRow]) -> None:

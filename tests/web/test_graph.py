@@ -52,6 +52,14 @@ def test_the_lit_band_is_the_window_in_order_without_a_gap(folded: SessionRow) -
         assert after.left <= box.left + box.width + 0.2
 
 
+@pytest.mark.parametrize(
+    ("room", "text"),
+    [(20, "01a22a14-7c11-f00d"), (16, "01a22a14-…f00d"), (9, "…c11-f00d"), (2, "…f00d")],
+)
+def test_in_little_room_a_node_is_named_by_the_end_of_its_id(room: int, text: str) -> None:
+    assert drawing.short("01a22a14-7c11-f00d", room) == text
+
+
 def test_a_node_shows_its_text_and_what_it_was_made_from(client: Client, folded: SessionRow) -> None:
     node = next(one for one in summaries.nodes(folded.id) if one.depth == 1)
 

@@ -6,6 +6,7 @@ import json
 import re
 from datetime import timedelta
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from contextviz.store.models import JobRecord, RunRecord
 from contextviz.store.queries import runs, sessions
 from contextviz.store.queries.runs import RunRow
 from contextviz.store.values import SessionRow
+from contextviz.web.pages.lab.graphs import drawn
 from contextviz.web.pages.lab.place import parse
 from tests.accounts.cast import session_of, the_cast, upload_as
 from tests.services.building import NOW, claude_lines, upload
@@ -218,6 +220,20 @@ def test_what_cannot_be_taken_is_refused_with_what_was_typed(client: Client, typ
 
 
 # ---- the comparison --------------------------------------------------------------------------------------------------
+def test_a_summary_that_takes_in_the_one_before_it_does_not_hide_it() -> None:
+    made = [
+        SimpleNamespace(
+            id=f"n{last}", depth=0, covers=tuple(map(str, range(last))), made_from=(), tokens=9, in_context=last == 9
+        )
+        for last in (3, 6, 9)
+    ]  # fmt: skip
+    apart = SimpleNamespace(id="up", depth=1, covers=(), made_from=("n9",), tokens=9, in_context=True)
+
+    found = drawn(SimpleNamespace(message_count=9), [*made, apart], lambda name: "").nodes  # type: ignore[arg-type, list-item]
+
+    assert [(node.start, node.end) for node in found] == [(1, 4), (4, 7), (7, 10), (1, 10)]
+
+
 def test_runs_stand_side_by_side_with_the_recorded_one(client: Client) -> None:
     row = brought(chat(2))
     tail, whole = replayed(row)
@@ -241,6 +257,8 @@ def test_the_page_without_choices_compares_what_was_recorded_and_the_newest_repl
     page = shown(client, row)
 
     assert f"runs=recorded,{','.join(key(run) for run in made[1:])}" in page
+    assert re.search(r"<small>Keep nothing[^<]* is not shown</small>", page)  # which run had no room is told
+    assert "not shown" not in shown(client, row, f"?runs={','.join(key(run) for run in made)}")
 
 
 def test_boxes_without_a_script_choose_the_runs(client: Client) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from contextviz.services.jobs import open_job
 from contextviz.store.models import SessionRecord, SessionSeriesRecord, UploadBatchRecord, UploadRecord
@@ -49,7 +52,8 @@ def test_a_session_is_listed_with_its_numbers(client: Client) -> None:
     assert f'href="/sessions/{row.id}/"' in page
     assert "alpha question 0" in page
     assert "claude jsonl" in page
-    assert 'class="sparkline"' in page
+    # 117 of 200,000 tokens would be an empty box.
+    assert 'title="Window from 115 to 117 tokens, largest 117">at most 0.1\u00a0%</span>' in page
 
 
 def test_a_title_is_text_and_never_markup(client: Client) -> None:
@@ -70,7 +74,36 @@ def test_queries_do_not_grow_with_the_rows(client: Client) -> None:
     with CaptureQueriesContext(connection) as many:
         client.get("/")
 
-    assert len(many) == len(few) <= 16, [query["sql"][:90] for query in many.captured_queries]
+    assert len(many) <= len(few) <= 17, [query["sql"][:90] for query in many.captured_queries]
+
+
+def test_sessions_without_a_time_stand_last_and_each_day_once(client: Client) -> None:
+    upload(("one.jsonl", claude_lines(1)))
+    listed_again(7)
+    now = timezone.now()
+    days: list[int | None] = [0, None, 1, 0, None, -3, 40, 1]
+    names = {}
+    for at, (row, day) in enumerate(zip(SessionRecord.objects.order_by("pk"), days, strict=True)):
+        when = None if day is None else now - timedelta(days=day, seconds=at)
+        SessionRecord.objects.filter(pk=row.pk).update(started_at=when, ended_at=when, sorted_at=when or now)
+        names[row.pk] = day
+
+    first, second = sessions.library(page=1, size=5).items, sessions.library(page=2, size=5).items
+    assert [names[row.id] for row in first] == [-3, 0, 0, 1, 1]
+    assert [names[row.id] for row in second] == [40, None, None]
+    assert [names[row.id] for row in sessions.library(descending=False).items][-2:] == [None, None]
+    assert [row.id for row in sessions.recent_sessions(8)] == [row.id for row in (*first, *second)]
+    headings = re.findall(r'scope="rowgroup" colspan="7">([^<]+)<', client.get("/").content.decode())
+    assert len(set(headings)) == len(headings) == 5
+    assert (headings[:2], headings[-1]) == (["Later than now", "Today"], "No time reported")
+
+    order = [row.id for row in (*first, *second)]
+    walked = [order[0]]
+    while (older := sessions.neighbour(walked[-1], newer=False)) is not None:
+        walked.append(older.id)
+    assert walked == order
+    back = [sessions.neighbour(one, newer=True) for one in order]
+    assert [one and one.id for one in back] == [None, *order[:-1]]
 
 
 def test_search_filters_and_sorting_are_in_the_address(client: Client) -> None:
@@ -265,7 +298,7 @@ def test_a_full_page_stays_small(client: Client) -> None:
 
     page = client.get("/").content
 
-    assert page.count(b'class="sparkline"') == 50
+    assert page.count("at most 0.1\u00a0%</span>".encode()) == 50
     assert len(page) < 150_000
 
 
@@ -276,4 +309,10 @@ def test_the_picture_keeps_what_is_unknown_open() -> None:
     assert drawn.line.count("M") == 2, "a gap where the size is unknown, no zero"
     assert drawn.marks == [50.0]
     assert spark(Sparkline((None, None), (), None)) is None
+    edges = spark(Sparkline((100, 300), (0.0, 1.0), 400))
+    assert edges is not None
+    assert edges.marks == [1.5, 98.5], "a compaction is no side of a box"
+    low = spark(Sparkline((29, None, 86), (1.0,), 128_000))
+    assert low is not None
+    assert (low.line, low.instead.replace("\u00a0", " ")) == ("", "at most 0.1 %")
     assert spark(None) is None

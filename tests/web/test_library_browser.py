@@ -54,7 +54,33 @@ def test_files_chosen_together_are_read_together(signed_in_page: Any, live_url: 
     signed_in_page.wait_for_selector("text=1 sub-agent")  # one session, not two
     assert sessions.session_count() == 2
     signed_in_page.wait_for_selector(".upload-row >> text=Read 2 files: 1 session (1 new).")
+    assert signed_in_page.locator(".upload-row >> text=1 session (1 new)").count() == 1, "said once for all of them"
     assert signed_in_page.locator(".upload-row >> text=Open the session").count() == 2
+    signed_in_page.click("text=Dismiss what is done")
+    assert signed_in_page.locator(".upload-row, .upload-dismiss").count() == 0
+    assert said == []
+
+
+def test_a_file_of_a_folder_that_is_no_transcript_is_no_failure(
+    signed_in_page: Any, live_url: str, tmp_path: Path
+) -> None:
+    said = watched(signed_in_page)
+    upload(("other.jsonl", claude_lines(1, session="0b1c2d3e-0000-4000-8000-000000000009")))
+    folder = tmp_path / "home"
+    folder.mkdir()
+    (folder / "one.jsonl").write_text(claude_lines(2))
+    (folder / "BRAIN.md").write_text("# Notes\n\nWords.\n")
+    (folder / "page.html").write_text("<!doctype html><html></html>")
+    signed_in_page.goto(live_url + "/")
+
+    signed_in_page.set_input_files("input[webkitdirectory]", folder)
+
+    signed_in_page.wait_for_selector(".upload-row.sum >> text=Read 2 files: 1 session (1 new).")
+    rows = signed_in_page.locator(".upload-row:not(.sum)")
+    signs = rows.locator(":scope > :first-child").all_inner_texts()
+    marks = dict(zip(rows.locator(".name").all_inner_texts(), signs, strict=True))
+    assert marks == {"one.jsonl": "✓", "BRAIN.md": "–", "page.html": "–"}
+    assert signed_in_page.locator(".upload-row.failed").count() == 0
     assert said == []
 
 

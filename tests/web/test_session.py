@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from contextviz.services import figures
+from contextviz.store.models import SessionRecord
 from contextviz.store.queries import sessions
 from contextviz.web.pages.session.inspector import inspector, settled
 from contextviz.web.pages.session.place import Place, parse
 from contextviz.web.pages.session.shown import shown
+from contextviz.web.shell import IDLE, state_of
 from tests.services.building import upload
 from tests.web.talking import SECRET, Talk, stored
 
@@ -168,7 +173,7 @@ def test_the_page_stays_small_and_its_queries_few_whatever_the_size(client: Clie
         counts.append(len(queries))
         sizes.append(len(html))
 
-    assert counts[0] == counts[1] <= 36
+    assert counts[0] == counts[1] <= 37
     assert max(sizes) < 150_000
 
 
@@ -217,6 +222,25 @@ def test_new_rows_come_as_a_fragment(client: Client, data_dir: Path) -> None:
     assert f'data-calls="{before + 3}"' in html
     assert "Context at call 10" in visible(html)
     assert "All done." in html
+    assert f'id="session-meta">Claude Code · {before + 3} calls' in html, "the head counts with the strip"
+
+
+def test_a_session_runs_while_it_changes_and_its_own_time_is_new(client: Client, session_id: int) -> None:
+    row = sessions.get_session(session_id)
+    assert row.ended_at is not None
+
+    assert state_of(row, row.updated_at) == "idle", "a copy of an old session"
+    fresh = replace(row, updated_at=row.ended_at + timedelta(seconds=2))
+    assert state_of(fresh, fresh.updated_at + IDLE) == "idle"
+    assert state_of(fresh, fresh.updated_at + timedelta(minutes=1)) == "running"
+    half = replace(row, status="growing")
+    assert [state_of(half, row.updated_at + after) for after in (timedelta(), 2 * IDLE)] == ["running", "idle"]
+    assert state_of(replace(fresh, started_at=None, ended_at=None), fresh.updated_at) == "idle"
+
+    now = timezone.now()
+    SessionRecord.objects.filter(pk=session_id).update(ended_at=now, updated_at=now)
+    html = page(client, f"/sessions/{session_id}/")
+    assert 'id="session-name" data-state="running"' in html and "· growing</li>" in html
 
 
 def test_problems_are_listed_with_their_places(client: Client, data_dir: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
+from contextviz.store.models import SessionRecord
 from tests.services.building import upload
 from tests.web.talking import SESSION, stored, talk
 
@@ -91,6 +92,11 @@ def test_rows_come_while_one_looks_and_folds_stay_open(
     page.wait_for_function("() => document.querySelector('#inspector-title').textContent.includes('call 11')")
 
     assert page.evaluate("() => document.querySelector('#m-11 details').open")
+    assert "11 calls" in page.inner_text("#session-meta")
+    current = page.locator("#rows > [aria-current]").all_inner_texts()
+    assert len(current) == 1 and current[0].split()[0] == "11"
+    total = SessionRecord.objects.get(pk=session_id).message_count
+    assert f" shown, {total} in the session" in page.inner_text(".transcript-foot")
     ids = page.evaluate("() => [...document.querySelectorAll('#rows > li[id]')].map((row) => row.id)")
     assert len(ids) == len(set(ids))
     assert complaints == []

@@ -52,7 +52,8 @@ def test_a_topic_shows_its_notes_and_its_events(client: Client, mapped: SessionR
     pane = page[page.index('id="topic"') :]
     assert "The feed changed its decimal separator." in pane
     assert "Compare two price feeds" in pane
-    assert "STATUS" in pane and "THREAD" in pane
+    assert "STATUS.md</h2>" in pane and "THREAD" in pane
+    assert ">Status</h" not in pane, "its own heading is that of the section"
 
 
 def test_a_compaction_names_the_topics_that_were_active(client: Client, mapped: SessionRow) -> None:

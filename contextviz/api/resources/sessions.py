@@ -78,9 +78,9 @@ def _utc(name: str, at: datetime | None) -> datetime | None:
 
 @router.get("/sessions/{session_id}", **reading(SessionDetail))
 def get_session(request: HttpRequest, session_id: SessionId) -> HttpResponse:
-    """One session with the files that it is read from."""
+    """One session with the files that it is read from, and what its client's own total has beyond the calls."""
     row = session_read(request, session_id)
-    return one(detail_of(row, sessions.sources(session_id)))
+    return one(detail_of(row, sessions.sources(session_id), sessions.client_total(session_id)))
 
 
 @router.delete("/sessions/{session_id}", **opening(JobOpened))

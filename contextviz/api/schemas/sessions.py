@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 from ninja import Schema
 
-from contextviz.api.shapes import Name, SessionCost, Tokens, Words
-from contextviz.store.values import SessionRow, SourceRow
+from contextviz.api.shapes import Cost, Name, SessionCost, Tokens, Words
+from contextviz.events.usage import TokenUsage
+from contextviz.store.values import ClientTotal, SessionRow, SourceRow
 
 
 class Window(Schema):
@@ -93,10 +94,23 @@ class Source(Schema):
     received_at: datetime
 
 
+class Unlogged(Spend):
+    """What the client's own total of the session has beyond its calls, by kind of token; no call tells of it, so it is
+    not in `spend`. `with_calls` is that total: the calls' and this. `cost` is the client's own of this part, if it
+    tells one."""
+
+    kind: Literal["client_total"]
+    cost: Cost
+    with_calls: Tokens
+
+
 class SessionDetail(Session):
-    """One session with the files it is read from."""
+    """One session with the files it is read from. `unlogged` is null where the client tells of no tokens beyond the
+    calls; `client_cost` is what it says that the whole session cost, by its own total."""
 
     sources: list[Source]
+    unlogged: Unlogged | None
+    client_cost: Cost
 
 
 class Run(Schema):
@@ -115,8 +129,8 @@ def session_of(row: SessionRow) -> Session:
     return Session(**_values(row))
 
 
-def detail_of(row: SessionRow, sources: list[SourceRow]) -> SessionDetail:
-    """The same with its files."""
+def detail_of(row: SessionRow, sources: list[SourceRow], total: ClientTotal) -> SessionDetail:
+    """The same with its files, and what the client says of it as a whole."""
     listed = [
         Source(
             sha256=one.sha256,
@@ -127,7 +141,28 @@ def detail_of(row: SessionRow, sources: list[SourceRow]) -> SessionDetail:
         )
         for one in sources
     ]
-    return SessionDetail(**_values(row), sources=listed)
+    return SessionDetail(
+        **_values(row), sources=listed, unlogged=_unlogged(row, total.beyond), client_cost=_reported(total.cost_usd)
+    )
+
+
+def _reported(usd: float | None) -> Cost:
+    return Cost(usd=usd, basis="unknown" if usd is None else "reported")
+
+
+def _unlogged(row: SessionRow, rest: TokenUsage | None) -> Unlogged | None:
+    if rest is None or not rest.is_real:
+        return None
+    return Unlogged(
+        kind="client_total",
+        input=Tokens.of(rest.input_tokens, "reported"),
+        cache_read=Tokens.of(rest.cache_read_tokens, "reported"),
+        cache_write=Tokens.of(rest.cache_write_tokens, "reported"),
+        output=Tokens.of(rest.output_tokens, "reported"),
+        total=Tokens.of(rest.total_tokens, "reported"),
+        cost=_reported(rest.cost_usd),
+        with_calls=Tokens.of((row.spend_total_tokens or 0) + (rest.total_tokens or 0), "reported"),
+    )
 
 
 def run_of(row: SessionRow) -> Run:

@@ -50,10 +50,10 @@ def server_check() -> Check:
 
 
 def home_checks() -> Iterator[Check]:
-    """Agents' homes with sessions and stores in them; names and counts only."""
+    """Agents' homes and how many files of sessions and stores they hold; names and counts only."""
     homes = discover_homes()
     for home in homes:
-        count = f"{home.files:,}{' or more' if home.is_more else ''} sessions and stores"
+        count = f"{home.files:,}{' or more' if home.is_more else ''} {'file' if home.files == 1 else 'files'}"
         yield Check("agents", home.agent, "ok", f"{home.path}: {count}")
     if not homes:
         yield Check(

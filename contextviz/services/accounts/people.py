@@ -60,6 +60,11 @@ def has_admin_with_password() -> bool:
     return _with_password().filter(is_superuser=True).exists()
 
 
+def has_signed_in() -> bool:
+    """Whether anybody has ever signed in here. One query."""
+    return User.objects.filter(last_login__isnull=False).exists()
+
+
 def has_others(user_id: int) -> bool:
     """Whether there is anybody from whom this person could keep a session private. One query."""
     return User.objects.filter(is_active=True).exclude(pk=user_id).exists()

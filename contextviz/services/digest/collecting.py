@@ -212,14 +212,14 @@ def collect(run: JobRun, batch: UploadBatchRecord) -> list[str]:
     where nothing came, unless a watcher asked for no more than such files.
     """
     have = set(UploadRecord.objects.filter(batch=batch, state="received").values_list("source_path", flat=True))
-    known = KnownFiles(run.params["paths"])
+    known = KnownFiles(run.params["paths"], run.params.get("base", ""))
     count = kept = 0
     passed: list[str] = []
     emptied: list[str] = []
     for found in _walk_all(run.params["paths"], run.params.get("base", "")):
         before = known.of(found.path)
         # Under the name that its sessions know it by: the same file by another way is no other file.
-        named = found if before is None else NamedPath(found.path, before.name)
+        named = known.named(found)
         count += 1
         if count > MOST_FILES:
             run.log(f"only the first {MOST_FILES} files were looked at; name a smaller folder for the rest")
@@ -267,7 +267,11 @@ def _passed_by(named: NamedPath, *, is_asked_for: bool) -> str:
     if is_never_opened(named.name) or not (is_asked_for or named.path.suffix in READ_SUFFIXES):
         return named.name
     try:
-        return f"{named.name} ({why_ignored(probe(named.path, named.name))})"
+        looked = probe(named.path, named.name)
+        if packing_of(looked.head) is None:
+            return f"{named.name} ({why_ignored(looked)})"
+        # One that was named is opened, so it was refused, and the log has the reason.
+        return named.name if is_asked_for else f"{named.name} (it is packed: name it to have it opened)"
     except OSError:
         return named.name
 

@@ -14,10 +14,13 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from contextviz.events.session import Session, Transcript
 from contextviz.services.digest.audience import Audience
-from contextviz.services.digest.batch import BatchFile, files_of_session, of_link, path_of, relation
+from contextviz.services.digest.batch import BatchFile, contents, files_of_session, of_link, path_of, relation
+from contextviz.sources.account_exports import UPDATED
 from contextviz.sources.cortext.state import is_state_file
 from contextviz.sources.joining import (
+    HASHED,
     LOG_FORMAT,
+    OPENHANDS,
     OPENVOLE,
     PART_FORMATS,
     SCOPE,
@@ -27,6 +30,7 @@ from contextviz.sources.joining import (
     is_part,
     names_of,
 )
+from contextviz.store.bulk import chunks
 from contextviz.store.models import (
     MessageRecord,
     SessionArtifactRecord,
@@ -41,7 +45,9 @@ MOST_LOOKED_AT = 300
 # As long as the column is. No id there ends in a longer one, and databases refuse long patterns.
 MOST_ID_CHARS = 255
 ALIKE = ("same", "grown", "shorter")
-MOST_VERSIONS = 20  # of logs that wait for one session
+MOST_VERSIONS = 20  # of one file that are looked at
+MOST_LOGS = 200  # that are read with a session at once: each is held against each
+MOST_WAITING = 10_000  # sessions that one log is kept for
 
 
 def host_of(part: Transcript, audience: Audience) -> SessionRecord | None:
@@ -101,9 +107,11 @@ def is_joined(
 
 
 def sessions_of_log(named: Sequence[str], audience: Audience, seen: Sequence[int]) -> list[SessionRecord]:
-    """The sessions of ids that a log of requests speaks of, but for those in `seen`. One query."""
-    found = _there(audience).filter(source_id__in=list(named)[:MOST_LOOKED_AT]).exclude(format__in=PART_FORMATS)
-    return list(found.exclude(pk__in=seen).order_by("pk"))
+    """The sessions of ids that a log of requests speaks of, but for those in `seen`. One query for 300 ids."""
+    hosts = _there(audience).exclude(format__in=PART_FORMATS)
+    there = [one for part in chunks(named, MOST_LOOKED_AT) for one in hosts.filter(source_id__in=part)]
+    known = set(seen)
+    return sorted((one for one in there if one.pk not in known), key=lambda one: one.pk)
 
 
 def sessions_of_state(file: BatchFile, audience: Audience, seen: Sequence[int]) -> list[SessionRecord]:
@@ -122,32 +130,52 @@ def sessions_of_state(file: BatchFile, audience: Audience, seen: Sequence[int]) 
     return list(SessionRecord.objects.filter(pk__in=ids).order_by("pk"))
 
 
-def keep_waiting(file: BatchFile, named: Sequence[str], audience: Audience, *, now: datetime) -> list[str]:
-    """Keep a log for those of the sessions it speaks of (`named`) that are not here yet; their ids. An earlier version
-    of it waits no longer. Two queries, and a few where something is kept."""
-    ids = [one for one in named[:MOST_LOOKED_AT] if len(one) <= MOST_ID_CHARS]
-    here = _there(audience).filter(source_id__in=ids).exclude(format__in=PART_FORMATS)
-    missing = [one for one in ids if one not in set(here.values_list("source_id", flat=True))]
+def keep_waiting(
+    file: BatchFile, named: Sequence[str], audience: Audience, *, now: datetime
+) -> tuple[list[str], int]:  # fmt: skip
+    """Keep a log for those of the sessions it speaks of (`named`) that are not here yet: their ids, and how many there
+    are beyond what one log is kept for. A version that this one begins with waits no longer; what was in its place
+    before and is not in it still does. A query for 300 ids, and a few for each version."""
+    missing: list[str] = []
+    for ids in chunks((one for one in named if len(one) <= MOST_ID_CHARS), MOST_LOOKED_AT):
+        hosts = _there(audience).filter(source_id__in=ids).exclude(format__in=PART_FORMATS)
+        here = set(hosts.values_list("source_id", flat=True))
+        missing.extend(one for one in ids if one not in here)
+    kept = missing[:MOST_WAITING]
     whose = {"person_id": audience.person_id, "is_private": audience.is_private}
     with transaction.atomic():
         known = WaitingLogRecord.objects.filter(**whose, name=file.name, source_path=file.source_path)
-        for artifact_id in list(known.values_list("artifact_id", flat=True).distinct()[:MOST_VERSIONS]):
-            of_artifact = known.filter(artifact_id=artifact_id).select_related("artifact")
-            first = of_artifact.first()
-            if first is not None and (file.source_path or relation(of_link(first), file) in ("same", "grown")):
-                of_artifact.delete()
+        covered = _covered_by_earlier(known, file)
         WaitingLogRecord.objects.bulk_create(
             WaitingLogRecord(
                 artifact_id=file.artifact_id, source_id=one, name=file.name, source_path=file.source_path, since=now,
                 **whose,
             )
-            for one in missing
+            for one in kept
+            if one not in covered
         )  # fmt: skip
-    return missing
+    return kept, len(missing) - len(kept)
+
+
+def _covered_by_earlier(known: QuerySet[WaitingLogRecord], file: BatchFile) -> set[str]:
+    """The ids for which a longer version of `file` waits, of those in `known`; versions that it has all of are
+    forgotten."""
+    covered: set[str] = set()
+    newest = known.order_by("-artifact_id").values_list("artifact_id", flat=True).distinct()
+    for artifact_id in list(newest[:MOST_VERSIONS]):
+        of_artifact = known.filter(artifact_id=artifact_id).select_related("artifact")
+        first = of_artifact.first()
+        how = "unrelated" if first is None else relation(of_link(first), file)
+        if how in ("same", "grown"):
+            of_artifact.delete()
+        elif how == "shorter":
+            covered.update(of_artifact.values_list("source_id", flat=True))
+    return covered
 
 
 def logs_of(transcript: Transcript, audience: Audience) -> list[BatchFile]:
-    """The logs that came before this session and speak of it. One query."""
+    """The logs that came before this session and speak of it, oldest first; one more than are read with it at once
+    where there are more. One query."""
     session = transcript.session
     if is_part(transcript) or session.generation != "active" or len(session.id) > MOST_ID_CHARS:
         return []
@@ -156,7 +184,7 @@ def logs_of(transcript: Transcript, audience: Audience) -> list[BatchFile]:
         # Nobody else's log may join a session that they do not see.
         seen = Q(person_id=audience.person_id) | Q(is_private=False, person_id=None)
     found = WaitingLogRecord.objects.filter(seen, source_id=session.id).select_related("artifact").order_by("id")
-    return [of_link(one) for one in found[:MOST_VERSIONS]]
+    return [of_link(one) for one in found[: MOST_LOGS + 1]]
 
 
 def forget_waiting(session_id: str, files: Iterable[BatchFile]) -> None:
@@ -167,9 +195,11 @@ def forget_waiting(session_id: str, files: Iterable[BatchFile]) -> None:
 
 
 def twins_of(transcript: Transcript, own: Sequence[BatchFile], audience: Audience) -> list[SessionRecord]:
-    """OpenVole's session of the same transcript that came the other way: in its folder, which names it, or as files
-    without one. No query for any other format."""
+    """The session of the same transcript that came the other way: OpenVole's in its folder, which names it, or as files
+    without one; OpenHands' with its state or without. No query for any other format."""
     session = transcript.session
+    if session.format == OPENHANDS:
+        return _same_events(session, own, audience)
     mine = next((one for one in own if transcript.files[:1] == [one.name]), None)
     if session.format != OPENVOLE or mine is None:
         return []
@@ -181,13 +211,53 @@ def twins_of(transcript: Transcript, own: Sequence[BatchFile], audience: Audienc
     return [one for one in near if any(relation(file, mine) in ALIKE for file in files_of_session(one.pk))]
 
 
+def _same_events(session: Session, own: Sequence[BatchFile], audience: Audience) -> list[SessionRecord]:
+    """OpenHands' sessions of another id that are read from a part of the same events, or from more than these: their
+    state came later, was half-written, or they came without their folder. A folder that was copied is another one."""
+    ids = [one.artifact_id for one in own[:MOST_LOOKED_AT]]
+    linked = SessionArtifactRecord.objects.filter(artifact_id__in=ids).values("session_id")
+    others = _there(audience).filter(pk__in=linked, format=OPENHANDS).exclude(source_id=session.id).order_by("pk")
+    mine, places = contents(own), {(one.sha256, one.source_path or one.name) for one in own}
+    found = []
+    for one in others[:MOST_VERSIONS]:
+        files = files_of_session(one.pk)
+        theirs = contents(files)
+        is_unnamed = session.id.startswith(HASHED) != one.source_id.startswith(HASHED)
+        is_at = any((file.sha256, file.source_path or file.name) in places for file in files)
+        # One file may hold many sessions: then what they are read from says nothing.
+        is_within = theirs < mine or mine < theirs or (theirs == mine and len(mine) > 1)
+        if is_within and (is_unnamed or is_at):
+            found.append(one)
+    return found
+
+
+def is_lesser(session: Session, own: Sequence[BatchFile], twin: Sequence[BatchFile]) -> bool:
+    """Whether what came belongs into the session of `twin`, which has the name; else that belongs into this one."""
+    if session.format != OPENHANDS:
+        return session.id.startswith(UNNAMED)
+    mine, theirs = contents(own), contents(twin)
+    return mine < theirs or (mine == theirs and session.id.startswith(HASHED))
+
+
+def is_behind(transcript: Transcript, known: SessionRecord) -> bool:
+    """Whether an export has less of a conversation than what is known of it, or as much and changed earlier: the order
+    in which exports come decides nothing. One query where it has as much."""
+    if known.message_count != len(transcript.messages):
+        return known.message_count > len(transcript.messages)
+    body = SessionDetailRecord.objects.filter(session=known).values_list("body", flat=True).first()
+    updated = None if body is None else unpack_detail(body, with_lists=False)["hints"].get(UPDATED)
+    # Both are texts of one length, in UTC; one that is not written is the earliest.
+    return str(updated or "") > str(transcript.session.hints.get(UPDATED) or "")
+
+
 def called_alike(files: Sequence[BatchFile], named: Sequence[BatchFile]) -> list[BatchFile]:
     """`files` that came without their folder, called as those of `named`, which have it: what is in both by the same
     name, what stands beside a transcript in the transcript's folder."""
     found: list[BatchFile] = []
     folders = {file.sha256: file.name.rpartition("/")[0] for file in named}
+    known = {file.sha256: file for file in named}
     for one in files:
-        same = next((other for other in named if relation(other, one) in ALIKE), None)
+        same = known.get(one.sha256) or next((other for other in named if relation(other, one) in ALIKE), None)
         folder = next(iter(folders.values()), "") if one.basename == "meta.json" else ""
         name = same.name if same else f"{folder}/{one.basename}" if folder else one.name
         found.append(replace(one, name=name))

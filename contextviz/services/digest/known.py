@@ -6,8 +6,9 @@ file is read, and its hash decides.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
+from contextviz.services.digest.batch import BatchFile
 from contextviz.services.receive import shown_name
 from contextviz.sources.files import NamedPath
 from contextviz.store.growing import growth_of
@@ -23,6 +25,7 @@ from contextviz.store.models import ArtifactRecord, SessionArtifactRecord, Uploa
 CHANGED_SECONDS = 2.0  # file systems' times are that coarse at worst
 MOST_NAMED = 200
 GROWING = (".jsonl", ".ndjson")
+_NUMBER = re.compile(r"^\d{1,5}/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +41,17 @@ class Before:
 
 
 class KnownFiles:
-    """What sessions are read from below the paths of an import."""
+    """What sessions are read from below the paths of an import, and beside those of them that are files unless the
+    folder `base` says how files are named."""
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(self, paths: Sequence[str], base: str = "") -> None:
         links = SessionArtifactRecord.objects.exclude(source_path="").exclude(session__status="deleting")
         if len(paths) <= MOST_NAMED:
             wanted = Q()
             for path in paths:
-                wanted |= Q(source_path=path) | Q(source_path__startswith=path.rstrip("/") + "/")
+                is_alone = not base and Path(path).is_file()
+                folder = path.rpartition("/")[0] if is_alone else path.rstrip("/")
+                wanted |= Q(source_path=path) | Q(source_path__startswith=folder + "/")
             links = links.filter(wanted)
         columns = ("source_path", "name", "artifact_id", "artifact__sha256", "artifact__size",
                    "artifact__received_at", "artifact__path")  # fmt: skip
@@ -54,10 +60,46 @@ class KnownFiles:
             path: Before(name, artifact_id, sha256, size, received_at, bool(place))
             for path, name, artifact_id, sha256, size, received_at, place in rows.iterator()
         }
+        roots = {root_of(path, before.name) for path, before in self._files.items()}
+        self._roots = sorted((one for one in roots if one is not None), key=len)
 
     def of(self, path: Path) -> Before | None:
         """The file at `path` as it came last, None where it never did."""
         return self._files.get(str(path))
+
+    def named(self, found: NamedPath) -> NamedPath:
+        """A file named from as far up as anything of this import ever was: names say what belongs together, so they
+        must not depend on how much of a folder was imported when."""
+        path, before = str(found.path), self.of(found.path)
+        own = root_of(path, found.name)
+        if own is None or (before is not None and root_of(path, before.name) is None):
+            return found if before is None else NamedPath(found.path, before.name)
+        root = next((up for up in self._roots if own.startswith(up)), own)
+        return NamedPath(found.path, path.removeprefix(root))
+
+
+def root_of(path: str, name: str) -> str | None:
+    """The folder, ending in a slash, that the file at `path` is named relative to; None where the name is not a part
+    of the path. A number that tells equal names apart is no part of it."""
+    plain = _NUMBER.sub("", name)
+    for one in (name, plain):
+        if path.endswith("/" + one):
+            return path.removesuffix(one)
+    return None
+
+
+def rooted(files: Sequence[BatchFile], among: Iterable[BatchFile]) -> list[BatchFile]:
+    """`files` named relative to the folders that files of the batch, `among`, are named relative to, where those are
+    further up."""
+    roots = {root_of(one.source_path, one.name) for one in among if one.source_path}
+    higher = sorted((one for one in roots if one is not None), key=len)
+    found = []
+    for one in files:
+        own = root_of(one.source_path, one.name) if one.source_path else None
+        root = next((up for up in higher if own is not None and own.startswith(up)), own)
+        is_higher = root is not None and root != own
+        found.append(replace(one, name=one.source_path.removeprefix(root or "")) if is_higher else one)
+    return found
 
 
 def take_known(batch: UploadBatchRecord, named: NamedPath, before: Before, *, now: datetime) -> bool:

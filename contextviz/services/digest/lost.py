@@ -19,6 +19,7 @@ from contextviz.events.problem import ReadProblem
 from contextviz.events.session import FileRole, SourceFile
 from contextviz.services.digest.audience import Audience
 from contextviz.services.digest.batch import BatchFile, of_link, relation
+from contextviz.sources.account_exports import TOLD_WHOLE
 from contextviz.store.bulk import chunks
 from contextviz.store.models import ProblemRecord, SessionArtifactRecord
 from contextviz.store.notes import change_problems, problems_of_key
@@ -28,6 +29,7 @@ SHORTER, REPLACED, EMPTIED = "file_cut_short", "file_replaced", "file_emptied"
 CODES = (SHORTER, REPLACED, EMPTIED)
 # Indexes, logs and configurations stand beside sessions and are followed by their own rules.
 _OWN: frozenset[FileRole] = frozenset({"session", "archive", "store", "ignored"})
+_NOTHING = "nothing of this session"
 _NEXT = (
     "The messages that were read before are kept. To have only what is in it now, delete this session and import the "
     "file again."
@@ -126,7 +128,10 @@ def _problem(kept: _Kept) -> ReadProblem:
     if relation(old, new) == "shorter":
         what = f"has become shorter: {new.size:,} of the {old.size:,} bytes that this session was read from are left"
         return ReadProblem(SHORTER, f"{_short(kept.link)} {what}. {_NEXT}", "warning", kept.link.name)
-    text = f"{_short(kept.link)} holds something else now, and nothing of this session. {_NEXT}"
+    # An export with less of a conversation, or an earlier state of it, is passed over for what is known of it.
+    is_export = kept.link.session.format in TOLD_WHOLE
+    left = "of this session nothing, or not as much or as new as was read before" if is_export else _NOTHING
+    text = f"{_short(kept.link)} holds something else now: {left}. {_NEXT}"
     return ReadProblem(REPLACED, text, "warning", kept.link.name)
 
 

@@ -66,8 +66,9 @@ def kept_for_later(outcome: Outcome) -> str:
 
 
 def nothing(outcome: Outcome) -> str:
-    reasons = [f"{one.path}: {one.reason}" for one in outcome.files if one.reason]
-    reasons.extend(one.message for one in outcome.problems)
-    said = "; ".join(reasons[:3]) or "no messages in it"
+    told = {one.file for one in outcome.problems}  # of these the problem says it, with what to do
+    reasons = [f"{one.path}: {one.reason}" for one in outcome.files if one.reason and one.path not in told]
+    reasons = list(dict.fromkeys([*reasons, *(one.message for one in outcome.problems)]))
+    said = "; ".join(one.rstrip(".") for one in reasons[:3]) or "no messages in it"
     more = f" (and {len(reasons) - 3} more)" if len(reasons) > 3 else ""
     return f"Nothing to show: {said}{more}. {READABLE}"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -23,10 +23,13 @@ from contextviz.services.digest.audience import Audience
 from contextviz.services.digest.batch import BatchFile, contents, distinct, files_of_session, merged
 from contextviz.services.digest.collections import few_collections, short_turns
 from contextviz.services.digest.halves import (
+    MOST_LOGS,
     called_alike,
     forget_waiting,
     host_of,
+    is_behind,
     is_joined,
+    is_lesser,
     keep_waiting,
     logs_of,
     parts_of,
@@ -34,6 +37,7 @@ from contextviz.services.digest.halves import (
     sessions_of_state,
     twins_of,
 )
+from contextviz.services.digest.known import rooted
 from contextviz.services.digest.lost import carried
 from contextviz.services.digest.outcome import Outcome
 from contextviz.services.digest.remembering import ReadingMemory
@@ -43,7 +47,6 @@ from contextviz.services.jobs import JobFailed, JobRun
 from contextviz.services.live import earlier_of, tell
 from contextviz.sources.account_exports import TOLD_WHOLE
 from contextviz.sources.files import read_paths
-from contextviz.sources.joining import UNNAMED
 from contextviz.sources.source import ReadItem, ReadOptions
 from contextviz.sources.unpack import unpacked
 from contextviz.store.growing import settle
@@ -77,9 +80,15 @@ class Reading:
         self._audience = audience
         self._is_whole_family = is_whole_family
         self._depending = depending
-        self._files = {one.name: one for one in files}
+        # What came at different times, named from different folders, is read under names from one.
+        self._files = {one.name: one for one in distinct(rooted(files, files))}
+        self._given = {(one.sha256, one.source_path): one.name for one in files if one.source_path}
         # Which archive a member's name comes from: the archive is what is kept.
         self._origins: dict[str, str] = {}
+        # The names of what stands beside a session and tells of it alone (its settings), by format and session; those
+        # of indexes of several sessions by their format and None.
+        self._beside: dict[tuple[str | None, str | None], list[str]] = {}
+        self._renamed: dict[str, str] = {}  # names of the session's files, as they were and as this batch has them
         self._total = sum(one.size for one in files)
         self._bytes_put = 0
         self._known_packs = 0  # the newest pack that was there before
@@ -99,6 +108,8 @@ class Reading:
         for item in self._read(self._files.values()):
             if isinstance(item, SourceFile):
                 self._outcome.files.append(item)
+                if item.role == "index":
+                    self._beside.setdefault((item.format, item.session), []).append(item.path)
                 if not self._is_whole_family and len(self._outcome.files) <= LISTED:
                     self._run.result["files"] = [*self._run.result.get("files", ()), asdict(item)]
             elif isinstance(item, ReadProblem):
@@ -110,6 +121,8 @@ class Reading:
         self._revisit_states()
         self._put_logs()
         self._link_indexes(saved)
+        given = {name: self._given.get((one.sha256, one.source_path), name) for name, one in self._files.items()}
+        self._outcome.files = [replace(one, path=given.get(one.path, one.path)) for one in self._outcome.files]
         return self._outcome
 
     def _revisit_states(self) -> None:
@@ -128,8 +141,11 @@ class Reading:
                     # One that is read from nothing but the log was made before its transcript came.
                     if contents(files_of_session(session.pk)) != {file.sha256}:
                         self._put_into(session, [file])
-                kept = keep_waiting(file, source.sessions, self._audience, now=timezone.now())
-                self._outcome.waiting.extend(one for one in kept if one not in self._outcome.waiting)
+                kept, left = keep_waiting(file, source.sessions, self._audience, now=timezone.now())
+                self._outcome.waiting = list(dict.fromkeys([*self._outcome.waiting, *kept]))
+                if left:
+                    self._run.log(f"{file.name} speaks of {left:,} more sessions than a log is kept for; send it again "
+                                  "once they are here")  # fmt: skip
 
     def _read(self, files: Iterable[BatchFile]) -> Iterator[ReadItem]:
         pool = StoreTextPool(on_put=self._on_put, when_idle=partial(index_some, self._known_packs))
@@ -177,18 +193,19 @@ class Reading:
             return kept
         parts = [(part.pk, files_of_session(part.pk)) for part in parts_of(transcript, self._audience)]
         parts += [(twin.pk, called_alike(files_of_session(twin.pk), own)) for twin in twins]
-        logs = logs_of(transcript, self._audience)
+        logs = self._logs_before(transcript)
         with_parts = merged(logs, own) if logs else own
         for _, files in parts:
             with_parts = merged(files, with_parts)
         existing = SessionRecord.objects.filter(key=self._key(transcript)).first()
         if existing is not None and existing.status == "deleting":
             raise JobFailed("A session of these files is being deleted. Try again when that is done.")
-        old = files_of_session(existing.pk) if existing else []
-        whole = merged(old, [*with_parts, *self._replacing(old, with_parts)])
+        old = self._files_before(existing)
+        late = self._late_indexes(transcript, old) if existing else []
+        whole = merged(old, [*with_parts, *self._replacing(old, with_parts), *late])
         if existing is not None and not parts and transcript.session.format in TOLD_WHOLE:
             # Reading both exports for each of a thousand conversations would take hours, and tell nothing more.
-            if existing.message_count > len(transcript.messages):
+            if is_behind(transcript, existing):
                 self._outcome.unchanged.append(existing.pk)
                 return existing.pk
             whole = own
@@ -211,14 +228,29 @@ class Reading:
                 remove_session(self._run, part)
         return saved
 
+    def _files_before(self, session: SessionRecord | None) -> list[BatchFile]:
+        """What a session is read from until now, under names from where this batch has them."""
+        was = files_of_session(session.pk) if session is not None else []
+        old = rooted(was, self._files.values())
+        self._renamed = {one.name: other.name for one, other in zip(was, old, strict=True)}
+        return old
+
+    def _logs_before(self, transcript: Transcript) -> list[BatchFile]:
+        found = logs_of(transcript, self._audience)
+        if len(found) > MOST_LOGS:
+            self._run.log(f"more than {MOST_LOGS} logs came before {transcript.session.id}: the rest is read with it "
+                          "when it changes")  # fmt: skip
+        return found[:MOST_LOGS]
+
     def _into_host(self, transcript: Transcript, own: list[BatchFile], twins: list[SessionRecord]) -> int | None:
         """Add what belongs to a session that is here to that, a store or files without their folder; `twins` are left
         where it does not."""
         host = host_of(transcript, self._audience)
         if host is not None and (kept := self._put_into(host, own)) is not None:
             return kept
-        if twins and transcript.session.id.startswith(UNNAMED):
-            found = self._put_into(twins[0], called_alike(own, files_of_session(twins[0].pk)))
+        twin = files_of_session(twins[0].pk) if twins else []
+        if twins and is_lesser(transcript.session, own, twin):
+            found = self._put_into(twins[0], called_alike(own, twin))
             twins.clear()
             return found
         return None
@@ -226,7 +258,7 @@ class Reading:
     def _put_into(self, host: SessionRecord, own: list[BatchFile]) -> int | None:
         """Add a store or log that came alone to the session it belongs to; None where reading both does not join
         them."""
-        old = files_of_session(host.pk)
+        old = self._files_before(host)
         whole = merged(old, own)
         if contents(whole) == contents(old) and host.read_by == __version__[:32]:
             self._outcome.unchanged.append(host.pk)
@@ -244,6 +276,14 @@ class Reading:
         names = {one.name for one in old}
         return [file for name, file in self._files.items() if name in names and file not in own]
 
+    def _late_indexes(self, transcript: Transcript, old: Sequence[BatchFile]) -> list[BatchFile]:
+        """Indexes of this batch, of several sessions, of which the session has no version yet: nothing that they say
+        is in it."""
+        names = {one.basename for one in old}
+        told = self._beside.get((transcript.session.format, None), ())
+        found = [self._files[name] for name in told if name in self._files]
+        return [one for one in found if one.basename not in names]
+
     def _again(self, key: str, files: list[BatchFile]) -> Transcript | None:
         for item in self._read(files):
             if isinstance(item, Transcript) and self._key(item) == key:
@@ -252,7 +292,8 @@ class Reading:
 
     def _save(self, transcript: Transcript, files: list[BatchFile], expected: frozenset[str]) -> int:
         now = timezone.now()
-        told = carried(self._key(transcript), files, expected)
+        told = carried(self._key(transcript), [*files, *_called(files, self._renamed)], expected)
+        told = [replace(one, file=self._renamed.get(one.file or "", one.file)) for one in told]
         transcript.problems = [*(one for one in transcript.problems if one not in told), *told]
         fill_window(transcript)
         give_back()
@@ -285,7 +326,8 @@ class Reading:
         (found.new if saved.is_new else changed).append(saved.session_id)
 
     def _own_files(self, transcript: Transcript) -> list[BatchFile]:
-        told = [*transcript.files, *([transcript.store.file] if transcript.store else [])]
+        beside = self._beside.get((transcript.session.format, transcript.session.id), ())
+        told = [*transcript.files, *([transcript.store.file] if transcript.store else []), *beside]
         names = [self._origins.get(name, name) for name in told]
         return distinct(self._files[name] for name in dict.fromkeys(names) if name in self._files)
 
@@ -307,13 +349,22 @@ def _head_of(transcript: Transcript) -> Transcript:
     return Transcript(session=transcript.session)
 
 
+def _called(files: Sequence[BatchFile], renamed: Mapping[str, str]) -> list[BatchFile]:
+    """`files` as they were called before."""
+    before = {new: old for old, new in renamed.items()}
+    return [replace(one, name=before[one.name]) for one in files if one.name in before]
+
+
 def _link(session_id: int, files: Sequence[BatchFile]) -> None:
     kept = [one.artifact_id for one in files]
     SessionArtifactRecord.objects.filter(session_id=session_id).exclude(artifact_id__in=kept).delete()
     for one in files:
-        SessionArtifactRecord.objects.get_or_create(
+        link, is_new = SessionArtifactRecord.objects.get_or_create(
             session_id=session_id, artifact_id=one.artifact_id, defaults=_names(one)
         )
+        if not is_new and link.name != one.name and one.name.endswith(f"/{link.name}"):
+            link.name = one.name  # by now it is named relative to a folder further up
+            link.save(update_fields=["name"])
 
 
 def _named(files: Iterable[BatchFile]) -> frozenset[tuple[str, str]]:

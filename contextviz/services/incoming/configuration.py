@@ -20,13 +20,13 @@ import zstandard
 
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import SourceFile
-from contextviz.sources.archives import DEVICE, LINK, MAX_WINDOW_BYTES, is_tar
+from contextviz.sources.archives import DAMAGE, DEVICE, LINK, MAX_WINDOW_BYTES, is_tar
 from contextviz.sources.configuration.document import MOST_BYTES, OTHER, is_named, load, may_be
 from contextviz.sources.configuration.reader import left_out
 from contextviz.sources.files import NamedPath, probe, why_ignored
 from contextviz.sources.registry import detect
 from contextviz.sources.sqlite import MAGIC
-from contextviz.sources.unpack import DAMAGE, HEAD_BYTES, Packing, Unpacked, packing_of, unpacked
+from contextviz.sources.unpack import HEAD_BYTES, WORDS, Packing, Unpacked, packing_of, unpacked
 
 CHUNK_BYTES = 1024 * 1024
 ONE_TIME = (1980, 1, 1, 0, 0, 0)  # the same files make the same archive
@@ -63,6 +63,9 @@ class _Sorted:
     instead: dict[str, bytes] = field(default_factory=dict)
     # Links and devices, which hold nothing: by name the file type, so that they are told of again.
     special: dict[str, int] = field(default_factory=dict)
+    holds_configuration: bool = False
+    # What is told of members that broke before a reader could know them: a line in their place tells it too.
+    broken: list[ReadProblem] = field(default_factory=list)
 
 
 def repacked(name: str, path: Path, head: bytes) -> IO[bytes] | None:
@@ -76,14 +79,12 @@ def repacked(name: str, path: Path, head: bytes) -> IO[bytes] | None:
         return None
     with unpacked([NamedPath(path, name)]) as opened:
         members = _sorted(name, opened)
-        problem = _hidden(opened.items, members)
-        if not members.instead and not (problem is not None and is_named(_value_of(problem))):
+        problem = _hidden([one for one in opened.items if one not in members.broken], members)
+        is_hidden = problem is not None and is_named(_value_of(problem))
+        if not members.instead and not is_hidden:
             return None
         if problem is not None:
-            raise HoldsKeys(
-                f"{name} holds an agent's configuration, or other files that must not be kept, and cannot be packed "
-                f"again without them: {problem.message}. Send the sessions and the configuration as files of their own."
-            )
+            raise HoldsKeys(_why_refused(name, problem, holds_configuration=is_hidden or members.holds_configuration))
         return _zip_of(name, members)
 
 
@@ -95,6 +96,11 @@ def _sorted(name: str, opened: Unpacked) -> _Sorted:
         shown = NamedPath(named.path, _PACKED.sub("", name)) if is_alone else named
         extract = _extract(shown)
         why = _why_closed(shown) if is_alone else _why_unread(shown)
+        broke = opened.cut.get(named.name)
+        if broke is not None and why is not None and extract is None and not is_alone:
+            members.broken.append(broke)
+            why = f"the archive is {WORDS[broke.code]} in it, and too little of it came to be read; get the whole one"
+        members.holds_configuration = members.holds_configuration or extract is not None
         if extract is not None or why is not None:
             members.instead[shown.name] = extract if extract is not None else left_out(why or "")
         elif _head_of(shown).startswith(MAGIC):
@@ -108,6 +114,20 @@ def _sorted(name: str, opened: Unpacked) -> _Sorted:
         if isinstance(item, SourceFile) and item.role == "ignored" and item.path != name:
             members.instead[item.path] = left_out(item.reason or "")
     return members
+
+
+def _why_refused(name: str, problem: ReadProblem, *, holds_configuration: bool) -> str:
+    """Why an archive that cannot be looked at whole is not kept, and what to do."""
+    what = problem.message.rstrip(".")
+    if holds_configuration:
+        return (
+            f"{name} holds an agent's configuration, which must not be kept as it is, and it cannot be packed again "
+            f"without that: {what}. Send the sessions and the configuration as files of their own."
+        )
+    return (
+        f"{what}. Nothing of it was kept, since it also holds files that no reader reads, and it cannot be packed "
+        "again without them. Send the sessions as files of their own, or in an archive with nothing else."
+    )
 
 
 def _hidden(items: Sequence[SourceFile | ReadProblem], members: _Sorted) -> ReadProblem | None:

@@ -8,9 +8,10 @@ from typing import Any
 
 from contextviz.events.message import Block, Role
 from contextviz.events.session import Session, Transcript
+from contextviz.events.times import iso
 from contextviz.sources.account_exports.chatgpt_content import CONTEXTS, KNOWN, content_blocks, file_block
 from contextviz.sources.account_exports.documents import is_opened
-from contextviz.sources.account_exports.talk import Talk
+from contextviz.sources.account_exports.talk import UPDATED, Talk, updated_of
 from contextviz.sources.account_exports.tree import Entry, Step, Tree, arranged
 from contextviz.sources.plain.content import role_of
 from contextviz.sources.plain.draft import Draft
@@ -18,6 +19,7 @@ from contextviz.sources.source import ReadOptions
 from contextviz.sources.values import as_dict, as_id, as_list, as_text
 
 FORMAT = "chatgpt-export"
+UPDATED_KEY = "update_time"
 Json = Mapping[str, Any]
 _BESIDE = frozenset({"create_time", "update_time", "current_node", "conversation_id", "title"})
 # Not models: the app chooses one.
@@ -53,6 +55,9 @@ def transcript_of(value: Json, file: str, options: ReadOptions) -> Transcript:
     session.model = None if model in _NO_MODELS else model
     talk = Talk(session, file, options, pairs_by_place=True)
     draft = talk.draft
+    updated = updated_of(value.get(UPDATED_KEY), now=options.now)
+    if updated is not None:
+        session.hints[UPDATED] = iso(updated)
     draft.time(value.get("create_time"), "the conversation")
     mapping = as_dict(value.get("mapping"))
     entries = [_entry(name, as_dict(node), draft) for name, node in mapping.items()]

@@ -11,8 +11,9 @@ from typing import Any
 from contextviz.events.message import Block, Role
 from contextviz.events.session import Session, Transcript
 from contextviz.events.text import TextPool
+from contextviz.events.times import iso
 from contextviz.sources.account_exports.documents import is_opened
-from contextviz.sources.account_exports.talk import Talk
+from contextviz.sources.account_exports.talk import UPDATED, Talk, updated_of
 from contextviz.sources.account_exports.tree import Entry, Step, arranged
 from contextviz.sources.plain.content import dumps, part_blocks, tool_call, tool_results
 from contextviz.sources.plain.draft import Draft
@@ -20,6 +21,7 @@ from contextviz.sources.source import ReadOptions
 from contextviz.sources.values import as_dict, as_id, as_int, as_list, as_text
 
 FORMAT = "claude-ai-export"
+UPDATED_KEY = "updated_at"
 Json = Mapping[str, Any]
 LONGEST_NAME = 200
 ROLES: dict[str, Role] = {"human": "user", "user": "user", "assistant": "assistant"}
@@ -61,6 +63,9 @@ def transcript_of(value: Json, file: str, options: ReadOptions) -> Transcript:
     session.model = as_text(value.get("model"))
     talk = Talk(session, file, options)
     draft = talk.draft
+    updated = updated_of(value.get(UPDATED_KEY), now=options.now)
+    if updated is not None:
+        session.hints[UPDATED] = iso(updated)
     draft.time(value.get("created_at"), "the conversation")
     messages = as_list(value.get("chat_messages"))
     is_tree = any("parent_message_uuid" in as_dict(one) for one in messages)

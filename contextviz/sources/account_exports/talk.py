@@ -12,11 +12,14 @@ from datetime import datetime
 from contextviz.events.call import ModelCall
 from contextviz.events.message import Message, ToolPair
 from contextviz.events.session import Session, Transcript
+from contextviz.events.times import instant, is_suspicious
 from contextviz.events.usage import TokenUsage
 from contextviz.sources.account_exports.tree import Entry, Step, Tree
 from contextviz.sources.plain.draft import Draft
 from contextviz.sources.source import ReadOptions
 
+# In a session's hints: when the app says that the conversation changed last. Of two exports it tells the newer one.
+UPDATED = "updated_at"
 NOTE = "by the branch; the app's own instructions, its tools, its memory and what it cut are not in the export"
 # How far back a result looks for the call of its name, before it takes the nearest.
 LOOKED_BACK = 8
@@ -42,6 +45,12 @@ class _Spot:
     call: int | None = None
     waiting: _Open | None = None
     answered: tuple[int, int] | None = None
+
+
+def updated_of(value: object, *, now: datetime) -> datetime | None:
+    """When a conversation changed last, as it says; None where that is not written, or lies in the future."""
+    at = instant(value)
+    return None if at is None or is_suspicious(at, now=now) else at
 
 
 class Talk:

@@ -168,4 +168,13 @@ def check_totals(draft: Draft, trajectory: Json) -> None:
             input_tokens=less(less(prompt, summed.prompt_tokens), cached),
             cache_read_tokens=cached,
             output_tokens=less(output, summed.output_tokens),
+            cost_usd=_cost_left(draft, as_float(final.get("total_cost_usd"))),
         )
+
+
+def _cost_left(draft: Draft, whole: float | None) -> float | None:
+    """What the total cost has beyond the steps' own; None where a step does not tell its cost."""
+    costs = [call.usage.cost_usd for call in draft.transcript.calls]
+    known = [cost for cost in costs if cost is not None]
+    left = whole - sum(known) if whole is not None and len(known) == len(costs) else 0.0
+    return left if left > 1e-9 else None  # sums of floats: less than that is none

@@ -18,7 +18,7 @@ from contextviz.sources.plain.draft import Draft
 from contextviz.sources.plain.exchange import Exchange, RequestLog, Said
 from contextviz.sources.plain.load import NotReadable, first_elements, load, refused
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
-from contextviz.sources.values import as_dict, as_id
+from contextviz.sources.values import as_dict, as_id, told
 
 Numbered = tuple[int | None, Any]
 
@@ -98,7 +98,8 @@ def _told(
     probe = found.probe
     problems = list(lines.problems) if lines is not None else []
     if unread:
-        text = f"{len(unread)} records of {probe.name} are no messages or bodies that are known; they are not shown"
+        what = told(len(unread), "record is no message or body", "records are no messages or bodies")
+        text = f"{probe.name}: {what} that is known here, and not shown"
         problems.append(ReadProblem("unknown_type", text, "info", probe.name, unread[0][0], value=len(unread)))
     if surrogates:
         text = f"{surrogates} half emoji replaced by U+FFFD"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from contextviz.events.message import Message
 from contextviz.events.problem import ReadProblem
-from contextviz.events.session import LineCounts, Session, SubAgent, Transcript
+from contextviz.events.session import COST_HINT, LineCounts, Session, SubAgent, Transcript
 from contextviz.events.times import is_suspicious
 from contextviz.events.usage import sum_usage
 from contextviz.sources.claude_code.chain import Chain, build_chain, tree_facts
@@ -314,6 +314,8 @@ def _unlogged(transcript: Transcript, parts: Parts) -> None:
     if bill is None or transcript.session.replayed_lines:
         return
     transcript.unlogged_usage = difference(bill, sum_usage(call.usage for call in transcript.calls))
+    if bill.cost_usd is not None:
+        transcript.session.hints[COST_HINT] = str(bill.cost_usd)
 
 
 def _note_alone(transcript: Transcript, parts: Parts) -> None:

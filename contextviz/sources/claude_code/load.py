@@ -24,7 +24,7 @@ from contextviz.sources.claude_code.rows import Row, row_of
 from contextviz.sources.claude_code.usage import cost_state_usage, iterations_of
 from contextviz.sources.lines import Json, JsonLines, Record
 from contextviz.sources.source import Found, ReadOptions
-from contextviz.sources.values import as_dict, as_id, as_int, as_list, as_text
+from contextviz.sources.values import as_dict, as_id, as_int, as_list, as_text, told
 
 OPEN_ANSWERS = 64
 READER = "claude_code"
@@ -285,7 +285,7 @@ class _Loader:
 
     def _unknown(self, counts: LineCounts) -> Iterator[ReadProblem]:
         for kind, count in counts.unknown_types.items():
-            message = f"{count} lines of the unknown type {kind!r}: kept in the tree, not interpreted"
+            message = f"{told(count, 'line', 'lines')} of the unknown type {kind!r}: kept in the tree, not interpreted"
             yield ReadProblem("unknown_type", message, "info", self._file.name, value=kind)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from contextviz.events.usage import TokenUsage, sum_usage
-from contextviz.sources.values import as_dict, as_int, as_list
+from contextviz.sources.values import as_dict, as_float, as_int, as_list
 
 FIELDS = (
     "input_tokens",
@@ -54,7 +55,8 @@ def greatest(first: TokenUsage | None, second: TokenUsage | None) -> TokenUsage 
 
 
 def cost_state_usage(value: dict[str, Any]) -> TokenUsage | None:
-    """The running total of a cost-state row over all models: the whole bill, unlogged calls included."""
+    """The running total of a cost-state row over all models: the whole bill, unlogged calls included. Its cost is None
+    where the client says that it knows no price for some of it."""
     models = [as_dict(one) for one in as_dict(value.get("modelUsage")).values()]
     usages = [
         TokenUsage(
@@ -65,7 +67,8 @@ def cost_state_usage(value: dict[str, Any]) -> TokenUsage | None:
         )
         for one in models
     ]
-    return sum_usage(usages) if usages else None
+    cost = None if value.get("hasUnknownModelCost") else as_float(value.get("totalCostUSD"))
+    return replace(sum_usage(usages), cost_usd=cost or None) if usages else None
 
 
 def difference(whole: TokenUsage, part: TokenUsage) -> TokenUsage | None:

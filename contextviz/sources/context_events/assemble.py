@@ -156,7 +156,8 @@ class Assembly:
                 trigger=as_text(data.get("reason")) or strategy, tokens_before=as_int(data.get("tokensBefore")),
                 tokens_after=as_int(data.get("tokensAfter")), producer=event.engine,
                 summary=self._newest_summary(), duration_seconds=_seconds(data.get("durationMs")),
-            )
+            ),
+            is_here=True,
         )  # fmt: skip
 
     def _newest_summary(self) -> Any:
@@ -168,7 +169,8 @@ class Assembly:
             Compaction(
                 event.id or f"cleared-{event.seq}", 0, line, self._draft.file, event.at, "clear",
                 trigger=as_text(event.data.get("why")), producer=event.engine,
-            )
+            ),
+            is_here=True,
         )  # fmt: skip
 
     def _summary(self, event: Envelope, line: int) -> None:

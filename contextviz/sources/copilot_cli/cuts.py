@@ -123,5 +123,5 @@ class Cuts:
             event.id, number, event.line, self._draft.file, event.at, kind, trigger=trigger and trigger[:80],
             tokens_before=before, tokens_after=after, agent=event.agent,
         )  # fmt: skip
-        self._draft.compaction(one)
+        self._draft.compaction(one, is_here=True)
         return one

@@ -22,6 +22,8 @@ from contextviz.sources.source import Probe, ReadOptions
 from contextviz.sources.values import as_dict, as_id, as_int, as_text
 
 Json = dict[str, Any]
+# The origin of a prompt that the user typed, where an origin is written at all.
+TYPED = "user"
 
 
 class SessionLog:
@@ -37,6 +39,7 @@ class SessionLog:
         self._has_title = False
         self._systems: dict[tuple[str | None, str], str] = {}
         self._thoughts: dict[str | None, str] = {}
+        self._last: dict[str | None, int] = {}  # the newest message of each agent
         self._tools: dict[str, str] = {}
         self._takes: dict[str, Callable[[Json, Event], None]] = {
             "session.start": self._start,
@@ -146,7 +149,8 @@ class SessionLog:
     # What is said
 
     def _user(self, data: Json, event: Event) -> None:
-        is_human = event.agent is None and not data.get("source") and data.get("isAutopilotContinuation") is not True
+        is_typed = data.get("source") in (None, "", TYPED) and data.get("isAutopilotContinuation") is not True
+        is_human = event.agent is None and is_typed
         message = self._message("user", user_blocks(data, self.draft.pool), event, is_human=is_human)
         self._windows.put(message, agent=event.agent)
         typed = as_text(data.get("content")) or ""
@@ -184,7 +188,8 @@ class SessionLog:
 
     def _reasoning(self, data: Json, event: Event) -> None:
         text = as_text(data.get("content")) or ""
-        last = next((m for m in reversed(self.draft.transcript.messages) if m.agent == event.agent), None)
+        place = self._last.get(event.agent)
+        last = None if place is None else self.draft.transcript.messages[place]
         ref = self.draft.pool.put(text)
         if last is not None and any(one.kind == "thinking" and one.text.digest == ref.digest for one in last.blocks):
             return  # the answer told it already
@@ -210,10 +215,12 @@ class SessionLog:
     ) -> Message:
         name = event.id if event.id not in self.draft.transcript.entry_times else None
         word = role if event.kind.endswith(".message") or role == "tool" else event.kind
-        return self.draft.message(
+        message = self.draft.message(
             role, word, blocks, id=name, at=event.at, line=event.line, agent=event.agent, model=model,
             is_human=is_human,
         )  # fmt: skip
+        self._last[event.agent] = message.index
+        return message
 
     def _count(self, name: str) -> None:
         counters = self.draft.session.counters

@@ -186,7 +186,7 @@ class SessionRows:
         removed = as_int(value.get("removedCount"))
         if removed is not None:
             draft.session.counters["removed_messages"] = draft.session.counters.get("removed_messages", 0) + removed
-        draft.compaction(compaction)
+        draft.compaction(compaction, is_here=True)
 
     def _kept(self, anchor: Json) -> tuple[list[_Entry], str | None]:
         """The entries after the anchor, without tool results whose calls were summarised. Without an anchor the

@@ -15,7 +15,7 @@ from contextviz.sources.engine_log.lines import is_log_record, is_text_log, log_
 from contextviz.sources.engine_log.words import CORTEXT, LOSSLESS, Said, said_by
 from contextviz.sources.features import declared
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
-from contextviz.sources.values import as_int
+from contextviz.sources.values import as_int, told
 
 FORMAT = "engine-log"
 MOST_EVENTS = 50_000
@@ -131,7 +131,7 @@ def _problems(log: _Log) -> Iterator[ReadItem]:
         text = f"line {number} of {log.name} is malformed or longer than 1 MiB, and was skipped"
         yield ReadProblem("malformed_line", text, "warning", log.name, number)
     for kind, count in sorted(log.counts.unknown_types.items())[:20]:
-        text = f"{count} lines that begin like {kind[:80]!r} say nothing that is known here"
+        text = f"{told(count, 'line', 'lines')} with nothing that is known here, beginning like {kind[:80]!r}"
         yield ReadProblem("unknown_type", text, "info", log.name, value=kind[:80])
     if log.more:
         text = f"{log.more} more lines of engines in {log.name} are not shown"

@@ -22,7 +22,7 @@ from contextviz.sources.flowctx.side import is_continuity, is_dump, read_continu
 from contextviz.sources.plain.draft import Draft
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.sqlite import UnreadableStore, open_store
-from contextviz.sources.values import as_int
+from contextviz.sources.values import as_int, told
 
 FORMAT = "flowctx"
 TABLE = "flowctx_kv"
@@ -162,7 +162,7 @@ def _originals(
     transcript = draft.transcript
     transcript.entries = transcript.lines.total = len(transcript.messages)
     for name, count in sorted(others.items()):
-        text = f"{count} rows of the unknown name space {name[:80]} are not shown"
+        text = f"not shown of the unknown name space {name[:80]}: {told(count, 'row', 'rows')}"
         draft.problem("unknown_type", text, "info", value=name[:80])
     draft.session.counters.update(originals=counts.get(REFS, 0), originals_expired=expired)
     finished = draft.finish()

@@ -21,7 +21,7 @@ from contextviz.sources.plain.content import blocks_of, dumps, role_of
 from contextviz.sources.plain.draft import Draft
 from contextviz.sources.plain.usage import usage_of
 from contextviz.sources.source import Found, Probe, ReadItem, ReadOptions
-from contextviz.sources.values import as_dict, as_id, as_list, as_plain, as_text
+from contextviz.sources.values import as_dict, as_id, as_list, as_plain, as_text, told
 
 FORMAT = "flowctx-dump"
 CONTINUITY_NAME = "flowctx-sessions.jsonl"
@@ -103,7 +103,8 @@ def read_continuity(found: Found, options: ReadOptions) -> Iterator[ReadItem]:
     yield SourceFile(probe.name, ENGINE, "trace", bool(sessions), reason, probe.size, only)
     yield from lines.problems
     if lines.counts.unknown:
-        text = f"{lines.counts.unknown} records of {probe.name} name no session and are not shown"
+        what = told(lines.counts.unknown, "record names no session and is", "records name no session and are")
+        text = f"{probe.name}: {what} not shown"
         yield ReadProblem("unknown_type", text, "info", probe.name, value=lines.counts.unknown)
     if cut:
         text = f"{cut} texts of {probe.name} are longer than {TEXT_CHARS} characters; their beginnings are shown"

@@ -125,7 +125,7 @@ class KiroLog:
         if len(draft.transcript.compactions) < MOST_NAMED:
             compaction.kept, compaction.context_items = kept, list(entries)
         self._begin(entries)
-        draft.compaction(compaction)
+        draft.compaction(compaction, is_here=True)
 
     def _begin(self, entries: dict[str, list[int]]) -> None:
         self._entries, self._prompt = entries, None
@@ -133,7 +133,7 @@ class KiroLog:
 
     def _cleared(self, line: int) -> None:
         self._begin({})
-        self.draft.compaction(Compaction(f"line-{line}", 0, line, self.draft.file, None, "clear"))
+        self.draft.compaction(Compaction(f"line-{line}", 0, line, self.draft.file, None, "clear"), is_here=True)
 
     def _cancelled(self) -> None:
         """The last prompt was taken back before an answer came; after anything else the line says nothing."""

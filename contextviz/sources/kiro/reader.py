@@ -13,7 +13,7 @@ from contextviz.sources.kiro.saved import id_of, read_saved
 from contextviz.sources.kiro.sidecar import add
 from contextviz.sources.plain.growing import finished, grown, told_id
 from contextviz.sources.plain.load import NotReadable, refused
-from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
+from contextviz.sources.source import BESIDE, Detection, Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.values import as_dict, as_id
 
 
@@ -68,7 +68,7 @@ class KiroReader:
         for beside in sidecars:
             looked = beside.probe
             owner = opened.get(_told(looked) or "")
-            why = None if owner is not None else "no log beside it"
+            why = BESIDE if owner is not None else "no log beside it"
             if owner is not None:
                 owner.sidecar = looked
             yield SourceFile(looked.name, FORMAT, "index", False, why, looked.size, owner.id if owner else None)

@@ -76,7 +76,7 @@ class _Saved:
         """What is before here is not given to the model any more: summarised, or left out."""
         draft = self._draft
         if not summary:
-            draft.compaction(Compaction("cut", 0, None, draft.file, None, "trim"))
+            draft.compaction(Compaction("cut", 0, None, draft.file, None, "trim"), is_here=True)
             draft.restart([], [])
             return
         given = ContextItem(
@@ -88,7 +88,8 @@ class _Saved:
         draft.compaction(
             Compaction(
                 "summary", 0, None, draft.file, None, "summary", summary=draft.pool.put(summary), context_items=names,
-            )
+            ),
+            is_here=True,
         )  # fmt: skip
 
     def _entry(self, entry: Any, what: str) -> None:

@@ -29,7 +29,7 @@ from contextviz.sources.openclaw.traces.trajectory import is_event, is_written, 
 from contextviz.sources.openclaw.traces.values import SessionTrace, Traces
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.sqlite import UnreadableStore, open_store
-from contextviz.sources.values import as_id, as_text
+from contextviz.sources.values import as_id, as_text, told
 
 MAX_UNPACKED_BYTES = 4 * 1024 * 1024 * 1024
 COPY = "the same entries as another file of this session"
@@ -196,7 +196,8 @@ def _exported(session: str, found: Found, files: Sequence[Found], reading: Readi
         draft.add(entry_of(event), record.line)
     draft.note("trajectory_only", EXPORT, None, None, None)
     if shortened:
-        said = f"{shortened} entries are cut in the exported trajectory; what is missing in them reads [Truncated]"
+        what = told(shortened, "entry is cut", "entries are cut")
+        said = f"{what} in the exported trajectory; what is missing in them reads [Truncated]"
         draft.problems.append(ReadProblem("truncated_content", said, "warning", draft.name, value=shortened))
     identity = Identity(session, claim.agent if claim else None, Generation(), claim, reading.claims.parent_of(claim))
     return finish(draft, identity, reading.options, trace)

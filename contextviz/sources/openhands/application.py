@@ -38,10 +38,14 @@ class Application:
 
     def __init__(self, stream: Stream):
         self._stream = stream
-        self._pool = stream.draft.pool
         # By event: the call that it is, or "" where it is somebody's who is no model.
         self._asked: dict[str, str] = {}
         self._last: str | None = None
+
+    @property
+    def _pool(self) -> TextPool:
+        """The draft's, which is another one in each reading of lines that are read on."""
+        return self._stream.draft.pool
 
     def add(self, event: Json, here: Here, answers: str | None) -> str | None:
         """Take one event; the name of its type where that is not known. `answers` is the event that this one is about,

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from contextviz.events.session import Session, SourceFile
 from contextviz.events.times import instant
-from contextviz.sources.openhands.shapes import Part, folder_of, model_of, place_of
+from contextviz.sources.joining import HASHED
+from contextviz.sources.openhands.shapes import Part, folder_of, generation_of, model_of, place_of
 from contextviz.sources.openhands.talk import FORMAT, Talk, note_surrogates, stats_of, title_of
 from contextviz.sources.openhands.usage import Ledger
 from contextviz.sources.plain.load import NotReadable, load, refused
-from contextviz.sources.source import Found, ReadItem, ReadOptions
+from contextviz.sources.source import BESIDE, Found, ReadItem, ReadOptions
 from contextviz.sources.values import as_dict, as_id, as_int, as_list, as_text
 
 COPIES = "a page of events that are read from their own files"
@@ -21,6 +24,7 @@ HINTS: dict[str, Callable[[Any], int | str | None]] = {
     "prompt_tokens": as_int, "completion_tokens": as_int, "execution_status": as_text,
 }  # fmt: skip
 Place = tuple[int, str]
+_BARE_ID = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(slots=True)
@@ -63,7 +67,7 @@ def read_folder(folder: str, talk: Conversation, options: ReadOptions, taken: di
         return
     reading, name = _begin(folder, talk, steps[0], options, taken)
     for one in talk.beside:
-        yield SourceFile(one.probe.name, FORMAT, "index", False, None, one.probe.size, name)
+        yield SourceFile(one.probe.name, FORMAT, "index", False, BESIDE, one.probe.size, name)
     yield from items
     told: set[str] = set()
     for step in steps:
@@ -112,7 +116,7 @@ def _begin(
     states = [as_dict(one.probe.document) for one in talk.beside]
     ids = [as_id(one.get(key)) for one in states for key in ("conversation_id", "id")]
     name = next(filter(None, ids), None) or folder.rpartition("/")[2] or _hashed(first)
-    name = free(name[:200], taken)
+    name = free(_as_written(name, first)[:200], taken)
     ledger = Ledger()
     for state in states:
         stats_of(state, ledger)
@@ -131,17 +135,27 @@ def _begin(
     return Talk(session, first.found.probe.name, options, ledger, model), name
 
 
+def _event_of(step: _Step) -> Any:
+    return step.value if step.value is not None else step.found.probe.document
+
+
+def _as_written(name: str, first: _Step) -> str:
+    """A conversation's id as the SDK writes it into the state, though its folder is called after it without dashes: the
+    state may come later than the events, or be half-written when they are read."""
+    is_bare = _BARE_ID.fullmatch(name) is not None and generation_of(_event_of(first)) == "v1"
+    return str(UUID(name)) if is_bare else name
+
+
 def _hashed(first: _Step) -> str:
     """A name from the first event, which stays the first while the conversation grows."""
-    event = first.value if first.value is not None else first.found.probe.document
-    return hashed(event)
+    return hashed(_event_of(first))
 
 
 def hashed(event: Any) -> str:
     """A session's name that follows from its first event."""
     found = as_dict(event)
     seed = "\n".join(str(found.get(key))[:200] for key in ("id", "timestamp", "source", "message"))
-    return "openhands-" + hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:16]
+    return HASHED + hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:16]
 
 
 def free(name: str, taken: dict[str, int]) -> str:

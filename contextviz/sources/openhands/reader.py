@@ -11,7 +11,7 @@ from contextviz.events.session import Session, SourceFile
 from contextviz.sources.features import declared
 from contextviz.sources.openhands.folder import conversations, free, hashed, read_folder
 from contextviz.sources.openhands.rows import read_rows
-from contextviz.sources.openhands.shapes import CACHE_FOLDER, is_event, is_row, mostly, part_of
+from contextviz.sources.openhands.shapes import CACHE_FOLDER, are_rows, is_event, mostly, part_of
 from contextviz.sources.openhands.talk import FORMAT, Talk, note_surrogates
 from contextviz.sources.openhands.usage import Ledger
 from contextviz.sources.plain.growing import read_growing
@@ -76,7 +76,7 @@ def _layout(probe: Probe) -> Layout | None:
         is_page = CACHE_FOLDER in probe.name.split("/")[-2:-1]
         return ("page" if is_page else "list") if mostly(is_event, elements) else None
     if probe.records:
-        if sum(map(is_row, probe.records)) * 2 > len(probe.records):
+        if are_rows(probe.records):
             return "rows"
         return "lines" if sum(map(is_event, probe.records)) * 2 > len(probe.records) else None
     return "rows" if _ROW_HEAD.match(probe.head) else None

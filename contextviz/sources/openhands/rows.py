@@ -9,12 +9,12 @@ from contextviz.events.problem import ReadProblem
 from contextviz.events.session import Session, SourceFile, Transcript
 from contextviz.sources.lines import JsonLines
 from contextviz.sources.openhands.folder import free
-from contextviz.sources.openhands.shapes import flattened, is_row, model_of
+from contextviz.sources.openhands.shapes import flattened, is_row, is_run, model_of
 from contextviz.sources.openhands.talk import FORMAT, Talk, key_of, note_surrogates
 from contextviz.sources.openhands.usage import Ledger
 from contextviz.sources.plain.load import MAX_DOCUMENT_BYTES, NotReadable, load, refused
 from contextviz.sources.source import Found, ReadItem, ReadOptions
-from contextviz.sources.values import as_dict, as_id, as_list, as_text
+from contextviz.sources.values import as_dict, as_id, as_list, as_text, told
 
 Json = Mapping[str, Any]
 Numbered = tuple[int | None, Any, int]
@@ -38,10 +38,10 @@ class _Rows:
         """A transcript for each run that has a history."""
         for line, value, surrogates in rows:
             row = as_dict(value)
-            if not is_row(row):
+            if not is_run(row):
                 self.unread += 1
                 continue
-            if not as_list(row.get("history")):
+            if not is_row(row) or not as_list(row.get("history")):
                 self._without(row, line)
                 continue
             key = key_of(row)
@@ -54,7 +54,8 @@ class _Rows:
 
     def _without(self, row: Json, line: int | None) -> None:
         why = as_text(row.get("error"))
-        text = f"the run of {row['instance_id'][:100]} has no history" + (f": {why[:200]}" if why else "")
+        text = f"the run of {(as_id(row.get('instance_id')) or '')[:100]} has no history of events"
+        text += f": {why[:200]}" if why else ""
         self.problems.append(ReadProblem("empty_conversation", text, "info", self._found.probe.name, line))
 
     def _transcript(self, row: Json, line: int | None, surrogates: int) -> Transcript:
@@ -122,10 +123,12 @@ def _problems(found: Found, rows: _Rows, lines: JsonLines | None) -> Iterator[Re
         yield from (one for one in lines.problems if one.code != "lone_surrogate")
     yield from rows.problems
     if rows.unread:
-        text = f"{rows.unread} records of {name} are no runs; they are not shown"
+        said = told(rows.unread, "record is no run and is", "records are no runs and are")
+        text = f"{name}: {said} not shown"
         yield ReadProblem("unknown_type", text, "info", name, value=rows.unread)
     if rows.copies and rows.names:
-        text = f"{rows.copies} runs of {name} were read from another place already, and are counted once"
+        said = told(rows.copies, "run was", "runs were")
+        text = f"{name}: {said} read from another place already, and counted once"
         yield ReadProblem("duplicate_conversation", text, "info", name, value=rows.copies)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from contextviz.events.message import Block
+from contextviz.events.text import TextPool
 from contextviz.sources.openhands.application import terminal_text
 from contextviz.sources.openhands.shapes import images_of, texts_of
 from contextviz.sources.openhands.stream import Folding, Here, Stream
@@ -28,10 +29,14 @@ class Sdk:
 
     def __init__(self, stream: Stream):
         self._stream = stream
-        self._pool = stream.draft.pool
         self._names: set[str] = set()
         self._tips: tuple[str, ...] = ()
         self._is_told = False
+
+    @property
+    def _pool(self) -> TextPool:
+        """The draft's, which is another one in each reading of lines that are read on."""
+        return self._stream.draft.pool
 
     def add(self, event: Json, here: Here) -> str | None:
         """Take one event; the name of its class where that is not known."""

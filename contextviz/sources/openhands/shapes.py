@@ -21,6 +21,9 @@ _NUMBERED = re.compile(r"^(?:event[-_])?(\d{1,12})(?:[-_.].*)?$")
 CACHE_FOLDER = "event_cache"
 EVENT_FOLDERS = ("events", CACHE_FOLDER)
 LOOKED_AT = 5
+# What an evaluation keeps of a run beside its instance; a row without events is known by so many of them.
+ROW_KEYS = frozenset({"history", "test_result", "metadata", "metrics", "error"})
+KEYS_OF_A_ROW = 3
 
 
 def generation_of(value: Any) -> Generation | None:
@@ -58,15 +61,25 @@ def mostly(is_ours: Callable[[Any], bool], values: Sequence[Any]) -> bool:
 
 
 def is_row(value: Any) -> bool:
-    """Whether an object is one row of an evaluation's output: an instance with its history of events. A row whose run
-    failed has no history, and says why."""
+    """Whether an object is one row of an evaluation's output by itself: an instance with its history of events, or one
+    without a history that has most of what such a row holds."""
     row = as_dict(value)
-    if as_id(row.get("instance_id")) is None or "trajectory" in row or "messages" in row:
+    if not is_run(row):
         return False
-    history = row.get("history")
-    if isinstance(history, list) and history:
-        return mostly(_is_of_history, history)
-    return "history" in row and isinstance(row.get("test_result"), Mapping) and {"metrics", "error"} <= row.keys()
+    history = as_list(row.get("history"))
+    return mostly(_is_of_history, history) if history else len(ROW_KEYS & row.keys()) >= KEYS_OF_A_ROW
+
+
+def is_run(value: Any) -> bool:
+    """Whether an object can be a row beside rows with events: an instance, and no other client's way of telling it."""
+    row = as_dict(value)
+    return as_id(row.get("instance_id")) is not None and "trajectory" not in row and "messages" not in row
+
+
+def are_rows(records: Sequence[Any]) -> bool:
+    """Whether most of the first records of a file are rows. Runs that failed early may have lost all but their name
+    and error: they count where a row is beside them."""
+    return any(map(is_row, records)) and sum(map(is_run, records)) * 2 > len(records)
 
 
 def _is_of_history(value: Any) -> bool:

@@ -223,7 +223,7 @@ class Stream:
             here.name, number, here.line, draft.file, here.at, "trim" if text is None else "summary",
             trigger=self.trigger or "auto", summary=text, first_kept=kept[0] if kept else None, kept=kept,
             context_items=list(dict.fromkeys(shown)), agent=self.agent, before_call=self._last_turn.get(self.agent),
-            problem=_problem(folding, gone, is_lost=done is None),
+            problem=_problem(folding, gone, is_lost=done is None), message_index=len(draft.transcript.messages),
         ))  # fmt: skip
         draft.transcript.entry_times[here.name] = here.at
         self.trigger = None

@@ -18,8 +18,8 @@ from contextviz.sources.openvole.lines import ROLE, TranscriptLines, is_entry, i
 from contextviz.sources.openvole.log import Task, VoleLog, is_log, read_log
 from contextviz.sources.openvole.replay import TaskReplay
 from contextviz.sources.plain.draft import Draft
-from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
-from contextviz.sources.values import as_int, as_text
+from contextviz.sources.source import BESIDE, Detection, Found, Probe, ReadItem, ReadOptions
+from contextviz.sources.values import as_int, as_text, told
 
 FORMAT = "openvole"
 META_KEYS = {"createdAt", "lastActive", "messageCount"}
@@ -113,10 +113,12 @@ def _open(found: Found, options: ReadOptions) -> _Open:
     except OSError as error:
         draft.problem("unreadable_file", f"{probe.name} cannot be read to its end: {error.strerror}", "error")
     if clocks:
-        text = f"{clocks} lines of the older form have a clock and no date, so their day is not known"
+        what = told(clocks, "line of the older form has", "lines of the older form have")
+        text = f"{what} a clock and no date: the day is not known"
         draft.problem("unreadable_time", text, "info", value=clocks)
     for kind, count in lines.counts.unknown_types.items():
-        draft.problem("unknown_type", f"{count} lines of the unknown role {kind[:80]}", "info", value=kind[:80])
+        text = f"{told(count, 'line', 'lines')} of the unknown role {kind[:80]}"
+        draft.problem("unknown_type", text, "info", value=kind[:80])
     draft.transcript.lines = lines.counts
     draft.transcript.problems.extend(lines.problems)
     draft.transcript.entries = len(draft.transcript.messages) + lines.counts.unknown
@@ -153,7 +155,7 @@ def _meta(found: Found, opened: list[_Open]) -> SourceFile:
     if session.started_at is None:
         session.started_at = created
     owner.draft.transcript.files.append(probe.name)
-    return SourceFile(probe.name, FORMAT, "index", False, None, probe.size, session.id)
+    return SourceFile(probe.name, FORMAT, "index", False, BESIDE, probe.size, session.id)
 
 
 def _given(found: Found, log: VoleLog, opened: list[_Open], options: ReadOptions) -> Iterator[ReadItem]:
@@ -176,7 +178,8 @@ def _given(found: Found, log: VoleLog, opened: list[_Open], options: ReadOptions
         if found.probe.name not in owner.draft.transcript.files:
             owner.draft.transcript.files.append(found.probe.name)
     if log.cut:
-        text = f"{log.cut} lines of {found.probe.name} are longer than 1 MiB and were skipped"
+        what = told(log.cut, "line is longer than 1 MiB and was", "lines are longer than 1 MiB and were")
+        text = f"{found.probe.name}: {what} skipped"
         yield ReadProblem("malformed_line", text, "warning", found.probe.name, value=log.cut)
     reason = None if owners else "no model call in it"
     session_id = owners[0].draft.session.id if len(owners) == 1 else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -157,9 +158,9 @@ def _transcript(
         _add_exchanges(draft, calls)
     if not transcript.messages:
         draft.problem("no_content", NO_CONTENT, "info")
+    counts = Counter(message.agent for message in transcript.messages)
     for agent in dict.fromkeys(call.agent for call in transcript.calls if call.agent is not None):
-        count = sum(message.agent == agent for message in transcript.messages)
-        transcript.subagents.append(SubAgent(agent, "agent", None, None, count))
+        transcript.subagents.append(SubAgent(agent, "agent", None, None, counts[agent]))
     transcript.entries = transcript.lines.total = len(calls)
     if gathered is not None:
         session.counters["spans"] = len(gathered.spans)

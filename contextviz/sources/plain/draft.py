@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -198,9 +199,12 @@ class Draft:
             log.add_from(call.index, window.sent, tail, basis=basis, agent=call.agent, note=note)
         window.sent = len(window.positions)
 
-    def compaction(self, compaction: Compaction) -> None:
-        """Add a compaction: its number and the calls around it are filled in here and by `finish`."""
+    def compaction(self, compaction: Compaction, *, is_here: bool = False) -> None:
+        """Add a compaction: its number and the calls around it are filled in here and by `finish`. `is_here` where the
+        source writes it between the messages added before and those added after."""
         compaction.number = len(self.transcript.compactions) + 1
+        if is_here:
+            compaction.message_index = len(self.transcript.messages)
         if compaction.before_call is None:
             own = (
                 call.index
@@ -214,6 +218,7 @@ class Draft:
         """The finished transcript: pairs, calls after compactions, the window at the end."""
         transcript = self.transcript
         transcript.pairs, transcript.orphan_results = paired(transcript.messages)
+        to_own_messages(transcript)
         for compaction in transcript.compactions:
             if compaction.after_call is None:
                 before = -1 if compaction.before_call is None else compaction.before_call
@@ -235,6 +240,21 @@ class Draft:
                 text = f"{count - MOST_OF_A_KIND} more findings of the kind {code} are not listed"
                 transcript.problems.append(ReadProblem(code, text, "info", self.file, value=count))
         return transcript
+
+
+def to_own_messages(transcript: Transcript) -> None:
+    """Let every compaction that has a place stand before a message of its own agent's window: those of others, which
+    may follow it in the file, are on other pages. Behind the last one it stays where the next will be."""
+    if all(one.message_index is None for one in transcript.compactions):
+        return
+    own: dict[str | None, list[int]] = {}
+    for message in transcript.messages:
+        own.setdefault(message.agent, []).append(message.index)
+    for one in transcript.compactions:
+        if one.message_index is not None:
+            indexes = own.get(one.agent, [])
+            at = bisect_left(indexes, one.message_index)
+            one.message_index = indexes[at] if at < len(indexes) else len(transcript.messages)
 
 
 def item_of(message: Message, block: Block, reason: str, state: ItemState, *, derived: bool = False) -> ContextItem:

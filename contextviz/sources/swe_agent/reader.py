@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -92,9 +93,8 @@ def _read(found: Found, options: ReadOptions, taken: dict[str, int]) -> Iterator
     _totals(draft, info)
     session.model = session.model or model
     session.cwd = as_text(as_dict(as_dict(as_dict(info.get("config")).get("environment"))).get("cwd"))
-    for agent in dict.fromkeys(one.agent for one in draft.transcript.messages if one.agent is not None):
-        count = sum(one.agent == agent for one in draft.transcript.messages)
-        draft.transcript.subagents.append(SubAgent(agent, None, None, None, count))
+    counts = Counter(one.agent for one in draft.transcript.messages if one.agent is not None)
+    draft.transcript.subagents.extend(SubAgent(agent, None, None, None, count) for agent, count in counts.items())
     if surrogates:
         draft.transcript.lines.lone_surrogates = surrogates
         draft.problem("lone_surrogate", f"{surrogates} half emoji replaced by U+FFFD", "info", value=surrogates)

@@ -8,6 +8,7 @@ sessions    library(LibraryFilter, sort=, descending=, page=, size=) → Page[Se
             {"format": [Facet], "agent": [Facet]} · session_count() · recent_sessions(limit) · get_session(id) →
             SessionRow · find_sessions(ids) · named(source_id) · related(row) · revision(id) → int ·
             session_detail(id) → SessionDetail(row, session, transcript with lines, tree, subagents, …) ·
+            client_total(id) → ClientTotal ·
             sources(id) → [SourceRow]
 messages    messages(id, after=, before=, limit=, agent=, only_agent=) → MessagePage · get_message(id, index) ·
             messages_at(id, indexes) → {index: Message} · by_entries(id, entry_ids) → {entry: Message} ·

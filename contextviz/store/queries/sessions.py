@@ -17,10 +17,20 @@ from contextviz.store.models import (
     SessionSeriesRecord,
 )
 from contextviz.store.rows import session as rows
-from contextviz.store.values import Facet, LibraryFilter, NotFound, Page, SessionDetail, SessionRow, SourceRow
+from contextviz.store.values import (
+    ClientTotal,
+    Facet,
+    LibraryFilter,
+    NotFound,
+    Page,
+    SessionDetail,
+    SessionRow,
+    SourceRow,
+)
 from contextviz.store.viewing import seen_sessions
 
 _COLUMNS = tuple(field.name for field in fields(SessionRow))
+_UNDATED = Q(started_at__isnull=True, ended_at__isnull=True)
 _TEXTS = frozenset(
     {"format_version", "agent", "title", "cwd", "model", "parent", "forked_from", "window_basis",
      "compaction_threshold_basis", "estimator"}
@@ -64,15 +74,32 @@ def library(
     page: int = 1,
     size: int = 50,
 ) -> Page[SessionRow]:
-    """One page of sessions, unknown values last; `sort` is a key of SORTS. Two queries."""
+    """One page of sessions, unknown values last; `sort` is a key of SORTS. Two queries, four by time where a page has
+    sessions without any."""
     found = _filtered(chosen)
-    key = F(SORTS.get(sort, "sorted_at"))
-    order = key.desc(nulls_last=True) if descending else key.asc(nulls_last=True)
     total = found.count()
     number = max(1, min(page, -(-total // size) or 1))
     start = (number - 1) * size
-    listed = found.order_by(order, "-id").values(*_COLUMNS)[start : start + size]
+    name = SORTS.get(sort, "sorted_at")
+    if name == "sorted_at":
+        listed = _by_time(found, start, min(size, total - start), descending=descending)
+    else:
+        order = F(name).desc(nulls_last=True) if descending else F(name).asc(nulls_last=True)
+        listed = list(found.order_by(order, "-id").values(*_COLUMNS)[start : start + size])
     return Page([_row(values) for values in listed], number, size, total)
+
+
+def _by_time(found: QuerySet[SessionRecord], start: int, many: int, *, descending: bool) -> list[dict[str, Any]]:
+    """`many` sessions from place `start` on; those whose source has no time stand last, whenever they were read."""
+    order = "-sorted_at" if descending else "sorted_at"
+    # Two queries that the index serves instead of one that sorts every session.
+    dated, undated = (half.order_by(order, "-id") for half in (found.exclude(_UNDATED), found.filter(_UNDATED)))
+    listed = list(dated.values(*_COLUMNS)[start : start + many])
+    left = many - len(listed)
+    if left > 0:
+        first = 0 if listed or not start else max(0, start - dated.count())
+        listed += undated.values(*_COLUMNS)[first : first + left]
+    return listed
 
 
 def sessions_after(
@@ -126,8 +153,8 @@ def session_count() -> int:
 
 
 def recent_sessions(limit: int = 8) -> list[SessionRow]:
-    """The newest sessions."""
-    return [_row(values) for values in _visible().order_by("-sorted_at", "-id").values(*_COLUMNS)[:limit]]
+    """The newest sessions, those without a time last, as in the Library. Two queries at most."""
+    return [_row(values) for values in _by_time(_visible(), 0, limit, descending=True)]
 
 
 def get_session(session_id: int) -> SessionRow:
@@ -139,19 +166,21 @@ def get_session(session_id: int) -> SessionRow:
 
 
 def neighbour(session_id: int, *, newer: bool) -> SessionRow | None:
-    """The session before (`newer`) or after this one in the Library's order, None at the end; raises NotFound. Two
-    queries."""
-    place = _visible().filter(pk=session_id).values_list("sorted_at", flat=True).first()
-    if place is None:
+    """The session before (`newer`) or after this one in the Library's order, None at the end; raises NotFound. Three
+    queries at most."""
+    known = _visible().filter(pk=session_id).values_list("sorted_at", "started_at", "ended_at").first()
+    if known is None:
         raise NotFound(f"There is no session {session_id} here; it may have been deleted.")
+    place, is_dated = known[0], bool(known[1] or known[2])
+    dated, undated = _visible().exclude(_UNDATED), _visible().filter(_UNDATED)
     if newer:
-        found = _visible().filter(Q(sorted_at__gt=place) | Q(sorted_at=place, pk__gt=session_id))
-        found = found.order_by("sorted_at", "id")
+        beyond, order = Q(sorted_at__gt=place) | Q(sorted_at=place, pk__gt=session_id), ("sorted_at", "id")
     else:
-        found = _visible().filter(Q(sorted_at__lt=place) | Q(sorted_at=place, pk__lt=session_id))
-        found = found.order_by("-sorted_at", "-id")
-    values = found.values(*_COLUMNS).first()
-    return _row(values) if values is not None else None
+        beyond, order = Q(sorted_at__lt=place) | Q(sorted_at=place, pk__lt=session_id), ("-sorted_at", "-id")
+    found = (dated if is_dated else undated).filter(beyond).order_by(*order).values(*_COLUMNS).first()
+    if found is None and is_dated != newer:  # at the border: the oldest with a time and the first without
+        found = (undated if is_dated else dated).order_by(*order).values(*_COLUMNS).first()
+    return _row(found) if found is not None else None
 
 
 def find_sessions(session_ids: list[int]) -> list[SessionRow]:
@@ -192,7 +221,13 @@ def session_detail(session_id: int, *, with_times: bool = True, with_lists: bool
     if not with_times:
         detail["entry_times"] = {}
     session = rows.to_session(found.session, detail)
-    return SessionDetail(row, session, rows.fill_transcript(session, detail))
+    return SessionDetail(row, session, rows.fill_transcript(session, detail), rows.client_total(detail))
+
+
+def client_total(session_id: int) -> ClientTotal:
+    """What the client says of the session as a whole; nothing where it says nothing. One query."""
+    body = SessionDetailRecord.objects.filter(session_id=session_id).values_list("body", flat=True).first()
+    return ClientTotal() if body is None else rows.client_total(rows.unpack_detail(body, with_lists=False))
 
 
 def series(session_id: int) -> tuple[bytes, bytes]:

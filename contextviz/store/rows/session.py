@@ -12,10 +12,11 @@ import orjson
 import zstandard
 
 from contextviz.events.compaction import SummaryStore
-from contextviz.events.session import Configuration, LineCounts, Session, SubAgent, Transcript, TreeFacts
+from contextviz.events.session import COST_HINT, Configuration, LineCounts, Session, SubAgent, Transcript, TreeFacts
 from contextviz.events.usage import TokenUsage
 from contextviz.store.bulk import bounded, chunks, clean, clean_deep
 from contextviz.store.models.session import SessionRecord
+from contextviz.store.values import ClientTotal
 
 # Fields of Session that are columns of the same name: text, and the rest.
 _TEXT = ("format", "format_version", "generation", "agent", "title", "cwd", "model", "parent", "forked_from",
@@ -162,6 +163,12 @@ def fill_transcript(session: Session, detail: dict[str, Any]) -> Transcript:
         unlogged_usage=TokenUsage(**detail["unlogged_usage"]) if detail["unlogged_usage"] else None,
         store=SummaryStore(**store) if store else None,
     )
+
+
+def client_total(detail: dict[str, Any]) -> ClientTotal:
+    """What the client says of the session as a whole, from the detail."""
+    beyond, cost = detail["unlogged_usage"], detail["hints"].get(COST_HINT)
+    return ClientTotal(TokenUsage(**beyond) if beyond else None, float(cost) if cost else None)
 
 
 def line_counts(packed: dict[str, Any]) -> LineCounts:

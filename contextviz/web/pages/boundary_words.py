@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from contextviz.events.compaction import Compaction
 
 # Producers as their makers write them; others stand as the source names them.
-PRODUCERS = {"openclaw": "OpenClaw", "codex": "Codex", "claude-code": "Claude Code", "cortext": "Cortext"}
+PRODUCERS = {
+    "openclaw": "OpenClaw", "codex": "Codex", "claude-code": "Claude Code", "cortext": "Cortext", "droid": "Droid",
+    "copilot-cli": "Copilot CLI", "gemini-cli": "Gemini CLI", "kiro": "Kiro", "opencode": "OpenCode",
+    "openhands": "OpenHands", "openvole": "OpenVole",
+}  # fmt: skip
+# A beginning that all summaries of a list share is left out of their previews from so many characters on.
+SHARED_CHARS = 60
 
 
 def window_sizes(one: Compaction, reported: Mapping[int, int | None]) -> tuple[int | None, int | None]:
@@ -23,6 +29,18 @@ def window_sizes(one: Compaction, reported: Mapping[int, int | None]) -> tuple[i
     if one.tokens_before is not None and one.tokens_after is not None:
         return one.tokens_before, one.tokens_after
     return before if before is not None else one.tokens_before, after if after is not None else one.tokens_after
+
+
+def shared_beginning(summaries: Iterable[str]) -> int:
+    """How many characters all of these begin with alike, up to the end of a line or sentence: a client's fixed words
+    before the summary. 0 for less than SHARED_CHARS, and where there are not two different ones."""
+    found = sorted(set(summaries))
+    if len(found) < 2:
+        return 0
+    first, last = found[0], found[-1]  # what these two share all between them share too
+    alike = next((at for at, char in enumerate(first) if last[at : at + 1] != char), len(first))
+    end = max(first.rfind(mark, 0, alike) for mark in ("\n", ". ", ": ")) + 1
+    return end if end >= SHARED_CHARS else 0
 
 
 def producer_name(one: Compaction) -> str:

@@ -51,27 +51,3 @@ def session_tabs(row: SessionRow, current: str) -> list[Tab]:
 
 def _tab(name: str, key: TabKey, session_id: int, count: int | None, current: str) -> Tab:
     return Tab(name, reverse(key, args=[session_id]), count, current == key)
-
-
-@dataclass(frozen=True, slots=True)
-class BottomTab:
-    """One tab at the foot of a phone, as components/bottom_tabs.html draws it."""
-
-    # What stands on it
-    name: str
-    # Where it leads
-    url: str
-    # An icon's name
-    icon: str
-    # Whether it is the page being shown
-    current: bool
-
-
-def bottom_tabs(row: SessionRow) -> list[BottomTab]:
-    """The foot of the compaction pages on a phone: the session's panes, and these pages."""
-    session = reverse("session", args=[row.id])
-    return [
-        BottomTab("Transcript", session, "library", False),
-        BottomTab("Context", f"{session}?pane=context", "grid", False),
-        BottomTab("Compactions", reverse("compactions", args=[row.id]), "compacting", True),
-    ]

@@ -60,6 +60,24 @@ def site_nav(context: template.Context) -> dict[str, Any]:
     }
 
 
+@register.simple_tag(takes_context=True)
+def session_foot(context: template.Context) -> list[dict[str, Any]]:
+    """The foot of a phone on a page with a session's tabs: those of the three with most of it that the session has;
+    empty on other pages, and where it would be one. Context is the session page's pane, which is made for a phone."""
+    tabs = getattr(context.get("page"), "tabs", None) or context.get("tabs") or ()
+    own = {tab.name: tab for tab in tabs}
+    if "Session" not in own:
+        return []
+    places = (("Session", "Transcript", "library", own["Session"].url),
+              ("Context", "Context", "grid", f"{own['Session'].url}?pane=context"),
+              ("Compactions", "Compactions", "compacting", getattr(own.get("Compactions"), "url", "")))  # fmt: skip
+    found = [
+        {"name": name, "url": url, "icon": mark, "current": own[key].current}
+        for key, name, mark, url in places if key in own
+    ]  # fmt: skip
+    return found if len(found) > 1 else []
+
+
 def _session(request: Any) -> dict[str, Any]:
     """The session whose page this is, and the steps to its neighbours, on the same kind of page."""
     match = getattr(request, "resolver_match", None)

@@ -14,12 +14,14 @@ class Follow extends HTMLElement {
     document.addEventListener("visibilitychange", () => (document.hidden ? this.close() : this.open()), { signal: this.stop.signal });
     document.addEventListener("cv:call", (event) => this.show(event.detail), { signal: this.stop.signal });
     if (!document.hidden) this.open();
+    this.wait();
     const b = Number(this.strip?.dataset.b);
     if (b && !location.hash && !/[?&](after|before)=/.test(location.search)) this.show({ name: "b", call: b });
   }
 
   disconnectedCallback() {
     this.stop.abort();
+    clearTimeout(this.quiet);
     this.close();
   }
 
@@ -77,6 +79,8 @@ class Follow extends HTMLElement {
     const moves = ["a", "b"].some((name) => new URL(location.href).searchParams.get(name) !== here.get(name));
     if (moves) part.content.querySelectorAll("#readout, #inspector").forEach((one) => one.remove());
     this.apply([...part.content.children]);
+    this.wait();
+    if (state) this.count(Number(state.dataset.added), Number(state.dataset.total));
     const moved = Number(state?.dataset.last) > this.last;
     this.last = Number(state?.dataset.last ?? this.last);
     this.revision = Number(state?.dataset.revision ?? this.revision);
@@ -113,16 +117,38 @@ class Follow extends HTMLElement {
   redraw(follows, calls) {
     const strip = this.strip;
     if (!strip) { if (calls) location.reload(); return; }
-    if (follows && calls) strip.b = calls;
+    if (follows && calls) { strip.b = calls; this.mark(calls); }
     strip.load();
+  }
+
+  /** The row of the call that B stands on is the current one; nothing scrolls. */
+  mark(call) {
+    for (const old of document.querySelectorAll("#rows > [aria-current]")) old.removeAttribute("aria-current");
+    const row = document.getElementById(`call-${call}`)?.closest("li");
+    row?.setAttribute("aria-current", "true");
+    return row;
+  }
+
+  /** The line under the transcript counts what was added. */
+  count(added, total) {
+    const line = document.querySelector(".transcript-foot > [data-shown]");
+    if (!line) return;
+    const shown = Number(line.dataset.shown) + ("end" in this.dataset ? added : 0);
+    line.dataset.shown = shown;
+    line.textContent = `${shown.toLocaleString("en")} message${shown === 1 ? "" : "s"} shown, ${total.toLocaleString("en")} in the session`;
+  }
+
+  /** While the head says that the session grows it is asked for again once that may be over. */
+  wait() {
+    clearTimeout(this.quiet);
+    if (!document.querySelector("#session-name[data-state=running]")) return;
+    this.quiet = setTimeout(() => { if (!document.hidden && !this.busy) this.take().catch(() => {}); }, 301_000);
   }
 
   /** The transcript shows the call that B stands on, where it is on this page. */
   show({ name, call }) {
     if (name !== "b") return;
-    for (const old of document.querySelectorAll("#rows > [aria-current]")) old.removeAttribute("aria-current");
-    const row = document.getElementById(`call-${call}`)?.closest("li");
-    row?.setAttribute("aria-current", "true");
+    const row = this.mark(call);
     const pane = scroller(row);
     // The pane alone: scrollIntoView would also move what round it is not meant to scroll.
     if (pane) pane.scrollTop += row.getBoundingClientRect().top - pane.getBoundingClientRect().top - pane.clientHeight / 2;

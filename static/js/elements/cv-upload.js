@@ -1,4 +1,4 @@
-import { advance, collect, newRow, refusal, tell } from "../upload-rows.js";
+import { advance, collect, dismissal, isPassedBy, newRow, newSum, refusal, tell } from "../upload-rows.js";
 
 /** Files dropped anywhere on the page or chosen. What was chosen at once is sent in one request, since the server reads
  *  it together: a session and its sub-agents belong to each other. Each file has its progress; without a script a plain form. */
@@ -37,7 +37,7 @@ class Upload extends HTMLElement {
 
   /** The empty Library is loaded anew once there is a session: what was told of the files is told again after it. */
   keep() {
-    if (this.told.length) sessionStorage.setItem(KEPT, JSON.stringify({ at: Date.now(), page: location.pathname, told: this.told.slice(0, MOST_FILES) }));
+    if (this.told.length) sessionStorage.setItem(KEPT, JSON.stringify({ at: Date.now(), page: location.pathname, told: this.told.slice(0, MOST_FILES).map(({ name, found }) => ({ name, found })) }));
   }
 
   restore() {
@@ -130,15 +130,30 @@ class Upload extends HTMLElement {
   tellAll(answers) {
     const reading = new Map();
     for (const { entry, found } of answers) {
-      this.told.push({ name: entry.name, found });
-      this.show(entry.row, found);
+      this.told.push({ name: entry.name, found, row: entry.row.row });
+      this.show(entry.row, found, entry.name);
       if (found.ok && found.job_url?.startsWith("/")) reading.set(found.job_url, [...(reading.get(found.job_url) ?? []), entry]);
     }
-    for (const [address, entries] of reading) this.follow(address, entries);
+    for (const [address, entries] of reading) this.follow(address, entries, answers.length > 1 ? this.sum(answers) : null);
+    if (!this.querySelector(".upload-dismiss")) this.rows.before(dismissal(() => this.dismiss()));
+  }
+
+  /** What is over goes from the page; what is still sent or read stays. */
+  dismiss() {
+    for (const row of this.rows.querySelectorAll("[data-over]")) row.remove();
+    this.told = this.told.filter(({ row }) => row.isConnected);
+    if (this.rows.childElementCount) return;
+    this.rows.removeAttribute("tabindex");
+    this.querySelector(".upload-dismiss")?.remove();
+  }
+
+  /** A line before files that were sent together: what reading all of them came to is said once. */
+  sum(answers) {
+    return answers[0].entry.row.row.parentElement.insertBefore(newSum(answers.length), answers[0].entry.row.row);
   }
 
   /** How far reading the files is, file by file, and what each came to. */
-  async follow(address, entries) {
+  async follow(address, entries, sum) {
     const { signal } = this.stop;
     for (let tries = 0; tries < 600 && !signal.aborted; tries += 1) {
       await new Promise((resolve) => { setTimeout(resolve, 1000); });
@@ -155,17 +170,25 @@ class Upload extends HTMLElement {
       };
       for (const { name, row } of entries) {
         const members = job.files.filter(({ file }) => file.startsWith(`${name}/`));
-        tell(row, job, members.length ? members : job.files.filter(({ file }) => file === name));
+        tell(row, job, members.length ? members : job.files.filter(({ file }) => file === name), { name, isSummed: Boolean(sum) });
+      }
+      if (sum && job.isOver) {
+        sum.dataset.over = "";
+        sum.querySelector(".outcome").textContent = job.sentence;
+        sum.firstElementChild.textContent = job.isFailed ? "✕" : "✓";
+        sum.classList.toggle("failed", job.isFailed);
       }
       if (job.isOver) return;
     }
   }
 
   /** The row's end: the sentence, and where to go. */
-  show(row, answer) {
-    row.row.classList.toggle("failed", !answer.ok);
-    row.progress.replaceWith(Object.assign(document.createElement("span"), { className: "outcome", textContent: answer.sentence ?? (answer.ok ? "Imported." : "It could not be imported.") }));
-    row.mark.textContent = answer.ok ? "✓" : "✕";
+  show(row, answer, name = "") {
+    const passedBy = !answer.ok && isPassedBy(name, answer.sentence);
+    row.row.classList.toggle("failed", !answer.ok && !passedBy);
+    if (!answer.ok) row.row.dataset.over = "";
+    row.progress.replaceWith(Object.assign(document.createElement("span"), { className: "outcome", textContent: (passedBy ? answer.sentence.replace(/(not a transcript\.).*/s, "$1") : answer.sentence) ?? (answer.ok ? "Imported." : "It could not be imported.") }));
+    row.mark.textContent = answer.ok ? "✓" : passedBy ? "–" : "✕";
     const address = answer.session_url || answer.job_url;
     if (typeof address === "string" && address.startsWith("/")) {
       row.action.replaceWith(Object.assign(document.createElement("a"), { className: "btn small", href: address, textContent: answer.session_url ? "Open" : "Follow the job" }));

@@ -120,13 +120,29 @@ def test_producers_that_do_not_follow_the_format_are_read(tmp_path: Path) -> Non
 
 
 def test_totals_that_only_the_end_knows_are_unlogged(tmp_path: Path) -> None:
-    final = {"total_prompt_tokens": 1000, "total_completion_tokens": 50, "total_cached_tokens": 200}
+    final = {"total_prompt_tokens": 1000, "total_completion_tokens": 50, "total_cached_tokens": 200,
+             "total_cost_usd": 0.25}  # fmt: skip
     write(tmp_path / "t.json", trajectory(step(1, "user", "x"), step(2, "agent", "y"), final_metrics=final))
     found = read(AtifReader(), tmp_path).one
 
     assert found.unlogged_usage is not None
     assert (found.unlogged_usage.prompt_tokens, found.unlogged_usage.output_tokens) == (1000, 50)
+    assert found.unlogged_usage.cost_usd == 0.25
     assert [problem.code for problem in found.problems] == ["count_mismatch"]
+
+
+@pytest.mark.parametrize(("told", "left"), [({"cost_usd": 0.1}, 0.15), ({}, None), ({"cost_usd": 0.25}, None)])
+def test_the_cost_beyond_the_steps_is_known_where_each_step_tells_its_own(
+    tmp_path: Path, told: dict[str, float], left: float | None
+) -> None:
+    final = {"total_prompt_tokens": 1000, "total_completion_tokens": 50, "total_cost_usd": 0.25}
+    metrics = {"prompt_tokens": 10, "completion_tokens": 1} | told
+    write(tmp_path / "t.json", trajectory(step(1, "user", "x"), step(2, "agent", "y", metrics=metrics),
+                                          final_metrics=final))  # fmt: skip
+    found = read(AtifReader(), tmp_path).one
+
+    assert found.unlogged_usage is not None and found.unlogged_usage.prompt_tokens == 990
+    assert found.unlogged_usage.cost_usd == (left if left is None else pytest.approx(left))
 
 
 @pytest.mark.parametrize("value", [{"steps": []}, {"steps": [1], "agent": {}}, {"steps": [{"uses": "x"}], "agent": {}}])

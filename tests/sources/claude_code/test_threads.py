@@ -6,6 +6,8 @@ import hashlib
 import json
 from pathlib import Path
 
+import pytest
+
 from contextviz.events.usage import sum_usage
 
 from .help import OTHER, SESSION, Json, Writer, call, read_folder
@@ -288,14 +290,18 @@ def test_a_request_whose_message_is_missing_is_partial_and_says_so(tmp_path: Pat
     assert reading.window(1)[-1] == ("text", "grüße")
 
 
-def test_what_the_client_billed_beyond_its_rows_is_unlogged(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("is_unknown", "cost"), [(False, "0.5"), (True, None)])
+def test_what_the_client_billed_beyond_its_rows_is_unlogged(tmp_path: Path, is_unknown: bool, cost: str | None) -> None:
     file = Writer(tmp_path / f"{SESSION}.jsonl")
     file.user("u1", "hi")
     file.answer("a1", "hello", "m1", (10, 20, 30, 5))
     models = {"a": {"inputTokens": 15, "cacheReadInputTokens": 20, "cacheCreationInputTokens": 30, "outputTokens": 9}}
-    file.flat({"type": "cost-state", "sessionId": SESSION, "modelUsage": models})
+    bill = {"modelUsage": models, "totalCostUSD": 0.5, "hasUnknownModelCost": is_unknown}
+    file.flat({"type": "cost-state", "sessionId": SESSION, **bill})
     file.save()
-    left = read_folder(tmp_path).only.unlogged_usage
+    found = read_folder(tmp_path).only
+    assert found.session.hints.get("total_cost_usd") == cost
+    left = found.unlogged_usage
     assert left is not None
     assert (left.input_tokens, left.cache_read_tokens, left.output_tokens) == (5, 0, 4)
 

@@ -50,6 +50,7 @@ def test_a_check_that_did_not_fire_and_a_compaction_that_did(tmp_path: Path) -> 
     (compaction,) = found.compactions
     assert (compaction.tokens_before, compaction.tokens_after, compaction.trigger) == (900, 300, "by hand")
     assert (compaction.before_call, compaction.after_call, compaction.producer) == (0, 1, "tidy")
+    assert compaction.message_index is not None, "it stands where its line does"
     (check,) = [one for one in found.engine_events if one.type == "compaction.evaluated"]
     assert check.did_not_fire
     assert (check.data["current"], check.data["threshold"]) == (126, 800)

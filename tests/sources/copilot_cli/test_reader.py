@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from contextviz.sources.copilot_cli import CopilotCliReader
 from tests.sources.copilot_cli.building import SESSION, Log, full, tool
 from tests.sources.plain.reading import Result, read, write, write_lines
@@ -33,6 +35,21 @@ def test_messages_come_in_the_order_of_the_log_with_what_the_client_puts_in_mark
     assert found.lines.coverage == 1 and found.entries == found.lines.total == 20
 
 
+@pytest.mark.parametrize(
+    ("more", "is_human"),
+    [({}, True), ({"source": None}, True), ({"source": "user"}, True), ({"source": "autopilot"}, False),
+     ({"source": "skill-pdf"}, False), ({"source": "user", "isAutopilotContinuation": True}, False)],
+)  # fmt: skip
+def test_only_a_prompt_of_the_user_was_typed(tmp_path: Path, more: dict[str, object], is_human: bool) -> None:
+    log = Log()
+    log.user("hello", **more)
+    log.answer("b")
+    found = reading(log, tmp_path).one
+
+    assert found.messages[0].is_human is is_human
+    assert found.session.title == ("hello" if is_human else None)
+
+
 def test_a_call_is_an_answer_with_its_output_and_an_unknown_prompt(tmp_path: Path) -> None:
     found = reading(full(), tmp_path).one
     turns = [call for call in found.calls if call.purpose == "turn"]
@@ -62,6 +79,7 @@ def test_a_compaction_begins_the_window_anew_with_the_earlier_prompts_and_the_su
 
     assert (one.kind, one.trigger, one.tokens_before, one.tokens_after) == ("summary", "manual", 1000, 200)
     assert (one.before_call, one.after_call, one.duration_seconds, one.line) == (3, 5, 4.2, 17)
+    assert found.messages[one.message_index or 0].id == "e17", "it stands where the log has it"
     assert one.summary is not None and result.pool.get(one.summary) == "the gist"
     assert one.context_items == ["summary e16"]
     assert found.context_at_end == ["summary e16", "e17", "e18"]

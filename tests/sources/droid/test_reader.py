@@ -63,6 +63,7 @@ def test_a_compaction_keeps_what_comes_after_its_anchor(tmp_path: Path) -> None:
 
     assert (one.kind, one.first_kept, one.kept, one.after_call) == ("summary", "a2", ["a2", "r2"], 0)
     assert one.context_items == ["summary k1", "a2", "r2"]
+    assert found.messages[one.message_index or 0].id == "u2", "it stands where the log has it"
     assert found.context_at_end == ["summary k1", "a2", "r2", "u2", "a3"]
     window = result.windows(number)[0]
     assert [(role, kind) for role, kind, _ in window] == [

@@ -5,6 +5,7 @@ from pathlib import Path
 from contextviz.sources.files import probe
 from contextviz.sources.kiro import KiroReader
 from contextviz.sources.registry import detect
+from contextviz.sources.source import BESIDE
 from tests.sources.kiro.building import Log, full, made, saved, text
 from tests.sources.plain.reading import Result, read, write, write_lines
 
@@ -59,11 +60,13 @@ def test_a_turn_of_one_answer_is_a_call_and_others_are_unlogged(tmp_path: Path) 
 def test_a_compaction_keeps_what_it_names(tmp_path: Path) -> None:
     made().save(tmp_path)
     result = reading(tmp_path)
-    one = result.one.compactions[0]
+    found = result.one
+    one = found.compactions[0]
 
     assert one.summary is not None and result.pool.get(one.summary) == "the gist"
     assert (one.kind, one.line, one.first_kept, one.kept) == ("summary", 5, "r1", ["r1", "a2"])
     assert (one.before_call, one.after_call, one.problem) == (None, 0, None)
+    assert found.messages[one.message_index or 0].id == "u2", "it stands where the log has it"
     assert "SUMMARY CONTENT:\nthe gist\n" in result.windows()[0][0][2]
 
 
@@ -103,6 +106,8 @@ def test_clearing_and_going_back(tmp_path: Path) -> None:
 
 def test_a_sub_agent_names_its_parent(tmp_path: Path) -> None:
     full(tmp_path)
+    beside = [one.reason for one in reading(tmp_path).files if one.role == "index"]
+    assert beside and set(beside) == {BESIDE}
     inner = next(one for one in reading(tmp_path).transcripts if one.session.id == "k-2")
     assert inner.session.parent == "k-1"
     assert not inner.messages[0].is_human
@@ -148,7 +153,7 @@ def test_a_saved_conversation(tmp_path: Path) -> None:
     assert failed.is_error and failed.tool_name == "execute_bash" and '"stderr": "no"' in result.text(failed)
     assert [(one.entry, one.usage.prompt_tokens, one.usage.output_tokens) for one in found.calls] == [("a1", 110, 9)]
     assert [text for _, _, text in result.windows()[0]][1:] == ["list", "hook says hi"]
-    assert [(one.kind, one.after_call) for one in found.compactions] == [("summary", 0)]
+    assert [(one.kind, one.after_call, one.message_index) for one in found.compactions] == [("summary", 0, 2)]
     assert found.context_at_end == ["summary summary", "m3", "a1", "m5", "a2"]
     known = detect(probe(path))
     assert known is not None and known[0].name == "kiro"

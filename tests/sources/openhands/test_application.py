@@ -95,6 +95,7 @@ def test_a_condensation_takes_a_range_out_and_puts_its_summary_at_its_place(tmp_
     assert texts(result.windows()[2]) == ["hi", "gist", call("c3"), given("C")]
     assert (compaction.id, compaction.kind, compaction.trigger) == ("9", "summary", "auto")
     assert (compaction.before_call, compaction.after_call) == (1, 2)
+    assert found.messages[compaction.message_index or 0].id == "10", "it stands where the list has it"
     assert compaction.kept == ["0", "1", "7", "8"] and compaction.first_kept == "0"
     assert compaction.context_items == ["0", "1", "summary 9", "7", "8"]
     assert compaction.summary is not None and result.pool.get(compaction.summary) == "gist"

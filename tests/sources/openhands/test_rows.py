@@ -113,6 +113,33 @@ def test_a_run_without_history_says_why(tmp_path: Path) -> None:
     assert len(result.transcripts) == 1
     assert [(one.code, one.line) for one in result.problems] == [("empty_conversation", 2), ("unknown_type", None)]
     assert "timed out" in result.problems[0].message
+    assert result.problems[1].message == "output.jsonl: 1 record is no run and is not shown"
+
+
+FAILED: list[Json] = [
+    row("a__b-2", [], error="timed out"), row("a__b-2", None, error="timed out"),
+    {"instance_id": "a__b-2", "history": [], "error": "timed out", "metadata": {}, "metrics": {}},
+    {"instance_id": "a__b-2", "error": "timed out", "metadata": {}, "metrics": {}},
+    {"instance_id": "a__b-2", "error": "timed out"}, row("a__b-2", [{"odd": 1}], error="timed out"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("failed", FAILED, ids=range(len(FAILED)))
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_run_that_failed_early_takes_no_other_with_it(tmp_path: Path, failed: Json, is_first: bool) -> None:
+    good = row("a__b-1", HISTORY)
+    write_lines(tmp_path / "output.jsonl", [failed, good] if is_first else [good, failed])
+    result = read(OpenHandsReader(), tmp_path)
+
+    assert [one.session.id for one in result.transcripts] == ["a__b-1"]
+    assert [(one.code, one.line) for one in result.problems] == [("empty_conversation", 1 if is_first else 2)]
+    assert "a__b-2" in result.problems[0].message and "timed out" in result.problems[0].message
+
+
+def test_names_of_instances_alone_are_nobody_s_rows(tmp_path: Path) -> None:
+    write_lines(tmp_path / "a.jsonl", [{"instance_id": f"a__b-{n}", "model_patch": "", "error": None} for n in "12"])
+
+    assert read(OpenHandsReader(), tmp_path).files == []
 
 
 def test_a_run_that_two_files_have_counts_once(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
 import json
 import sqlite3
@@ -9,44 +8,14 @@ import stat
 import tarfile
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 import zstandard
 
 from contextviz.cli.inspect import main
-from contextviz.events.problem import ReadProblem
-from contextviz.events.session import SourceFile
-from contextviz.sources.files import NamedPath, walk
-from contextviz.sources.unpack import Limits, Unpacked, unpacked
-
-TALK = b'{"role": "user", "content": "hi"}\n{"role": "assistant", "content": "yo"}\n'
-
-
-def opened(folder: Path, limits: Limits | None = None) -> tuple[dict[str, bytes], Unpacked]:
-    with unpacked(list(walk(folder)), limits) as found:
-        return {one.name: one.path.read_bytes() for one in found.paths}, found
-
-
-def codes(found: Unpacked) -> list[str]:
-    return [one.code for one in found.items if isinstance(one, ReadProblem)]
-
-
-def told(found: Unpacked) -> dict[str, tuple[str, str | None]]:
-    return {one.path: (one.role, one.reason) for one in found.items if isinstance(one, SourceFile)}
-
-
-def tar_with(path: Path, members: list[tuple[tarfile.TarInfo, bytes]], mode: Any = "w") -> None:
-    with tarfile.open(path, mode) as archive:
-        for member, body in members:
-            member.size = len(body)
-            archive.addfile(member, io.BytesIO(body))
-
-
-def info(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> tarfile.TarInfo:
-    member = tarfile.TarInfo(name)
-    member.type, member.linkname = kind, target
-    return member
+from contextviz.sources.files import NamedPath
+from contextviz.sources.unpack import Limits, unpacked
+from tests.sources.unpack.building import TALK, codes, info, opened, tar_with, told
 
 
 def test_compressed_files_are_read_under_their_own_names(tmp_path: Path) -> None:
@@ -152,105 +121,6 @@ def test_an_archive_inside_an_archive_stays_closed(tmp_path: Path) -> None:
 
     assert files == {}
     assert told(found)["o.zip/inner.zip"] == ("ignored", "an archive inside an archive is not opened")
-
-
-def test_what_a_damaged_file_gave_before_it_broke_is_read(tmp_path: Path) -> None:
-    body = b"".join(json.dumps({"n": n, "text": str(n * 7919) * 3}).encode() + b"\n" for n in range(30_000))
-    packed = gzip.compress(body)
-    (tmp_path / "cut.gz").write_bytes(packed[: len(packed) // 2])
-    (tmp_path / "not.zip").write_bytes(b"PK\x03\x04" + b"\x01" * 100)
-    files, found = opened(tmp_path)
-
-    assert body.startswith(files["cut.gz"]) and len(files["cut.gz"]) > 1000
-    assert codes(found) == ["cut_off", "damaged_archive"]
-
-
-def talk(count: int) -> bytes:
-    """A chat of so many messages, of words that no compressor makes much smaller."""
-    said = (" ".join(hashlib.sha256(f"{n} {m}".encode()).hexdigest() for m in range(20)) for n in range(count))
-    rows = ({"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(said))
-    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
-
-
-def report_of(folder: Path, capsys: pytest.CaptureFixture[str]) -> Any:
-    assert main([str(folder), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-@pytest.mark.parametrize("kind", ["gz", "zst"])
-@pytest.mark.parametrize("missing", [1, 40, 300_000])
-def test_a_cut_off_file_is_read_as_far_as_it_goes_and_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, missing: int
-) -> None:
-    body = talk(600)
-    packed = gzip.compress(body) if kind == "gz" else zstandard.ZstdCompressor(write_checksum=True).compress(body)
-    (tmp_path / f"x.jsonl.{kind}").write_bytes(packed[:-missing])
-    files, found = opened(tmp_path)
-    taken = files[f"x.jsonl.{kind}"]
-    report = report_of(tmp_path, capsys)
-
-    whole_lines = taken.count(b"\n")
-    assert body.startswith(taken) and len(taken) > len(body) / 8 and codes(found) == ["cut_off"]
-    assert (len(taken) == len(body)) == (missing == 1)
-    assert report["problems"] == [] and report["files"][0]["reason"] == "the compressed file is cut off"
-    session = report["sessions"][0]
-    assert session["messages"]["total"] == whole_lines
-    said = [one for one in session["problems"] if one["severity"] in ("warning", "error")]
-    halves = [] if taken.endswith(b"\n") else [whole_lines + 1]
-    assert [one["code"] for one in said] == ["malformed_line"] * len(halves) + ["cut_off"]
-    assert session["lines"]["malformed"] == halves and session["lines"]["in_progress"] is None
-    assert said[-1]["message"] == (
-        f"x.jsonl.{kind} is cut off: what came out of it up to there is read and counted. Get the whole file and "
-        "import it again to have the rest."
-    )
-
-
-def test_whole_frames_of_any_kind_are_not_taken_for_cut_off(tmp_path: Path) -> None:
-    zeros = b"\x00" * 300_000  # blocks of one byte, many times
-    skipped = b"\x53\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"note!"
-    streamed = zstandard.ZstdCompressor(write_content_size=False, write_checksum=True)
-    for number, packed in enumerate(
-        [
-            zstandard.compress(zeros) + streamed.compress(TALK),
-            zstandard.compress(TALK) + skipped,
-            zstandard.ZstdCompressor(write_checksum=False).compress(talk(300)),
-            zstandard.compress(b""),
-        ]
-    ):
-        (tmp_path / f"{number}.zst").write_bytes(packed)
-        (tmp_path / f"cut-{number}.zst").write_bytes(packed[:-1])
-    files, found = opened(tmp_path)
-
-    assert [one.file for one in found.items if isinstance(one, ReadProblem)] == [f"cut-{n}.zst" for n in range(4)]
-    assert files["0.zst"] == zeros + TALK and files["1.zst"] == TALK and files["3.zst"] == b""
-
-
-def test_a_cut_off_file_of_which_nothing_comes_out_is_not_called_empty(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl.zst").write_bytes(zstandard.compress(TALK)[:-3])
-    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(TALK)[:11])
-    files, found = opened(tmp_path)
-
-    assert files == {} and codes(found) == ["cut_off", "cut_off"]
-    for name in ("a.jsonl.zst", "b.jsonl.gz"):
-        assert told(found)[name] == (
-            "ignored",
-            "the file is cut off, and nothing could be taken out of what is there",
-        )
-
-
-def test_the_member_that_a_cut_off_archive_ends_in_is_read_and_the_session_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    tar_with(tmp_path / "t.tar.gz", [(info("a.jsonl"), TALK), (info("b.jsonl"), talk(300))], "w:gz")
-    packed = (tmp_path / "t.tar.gz").read_bytes()
-    (tmp_path / "t.tar.gz").write_bytes(packed[: len(packed) // 2])
-    report = report_of(tmp_path, capsys)
-
-    names = {one["session"]: one["path"] for one in report["files"]}
-    assert [names[one["id"]] for one in report["sessions"]] == ["t.tar.gz/a.jsonl", "t.tar.gz/b.jsonl"]
-    problems = [[one["code"] for one in session["problems"]] for session in report["sessions"]]
-    assert "cut_off" not in problems[0] and "cut_off" in problems[1] and report["problems"] == []
-    assert 50 < report["sessions"][1]["messages"]["total"] < 300
 
 
 def test_a_name_twice_is_read_once_and_an_encrypted_member_is_told(tmp_path: Path) -> None:

@@ -21,4 +21,4 @@ class Command(BaseCommand):
             raise CommandError(row.outcome)
         for session in sessions_of(row):
             self.stdout.write(f"{describe(session)}\n    {address_of(session)}")
-        self.stdout.write(f"{row.outcome} {where_to_look()}")
+        self.stdout.write(f"{row.outcome}{where_to_look()}")

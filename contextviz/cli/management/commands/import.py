@@ -35,7 +35,7 @@ class Command(BaseCommand):
         try:
             job_id = import_paths(options["paths"], now=timezone.now())
         except UploadRefused as refused:
-            raise CommandError(str(refused), returncode=NOTHING_READ) from refused
+            raise CommandError(told(str(refused)), returncode=NOTHING_READ) from refused
         row = read_here(job_id, sys.stderr)
         for logged in jobs.job_log(job_id):
             self.stderr.write(told(logged.text))
@@ -47,4 +47,4 @@ class Command(BaseCommand):
             self.stdout.write(f"{describe(session)}\n    {address_of(session)}")
             for line in findings_of(session):
                 self.stdout.write(f"    {line}")
-        self.stdout.write(f"{told(row.outcome)} {where_to_look()}")
+        self.stdout.write(f"{told(row.outcome)}{where_to_look()}")

@@ -14,6 +14,7 @@ from kombu.exceptions import OperationalError as BrokerError
 
 from contextviz import tasks
 from contextviz.cli.database import check
+from contextviz.cli.importing import told
 from contextviz.cli.server import terminated_like_interrupted
 from contextviz.cli.worker_process import die_with_parent
 from contextviz.services.watching import NothingToWatch, Watcher, roots_of
@@ -47,7 +48,7 @@ class Command(BaseCommand):
         try:
             roots = roots_of(options["paths"] or settings.WATCH or ["homes"])
         except NothingToWatch as nothing:
-            raise CommandError(str(nothing)) from nothing
+            raise CommandError(told(str(nothing))) from nothing
         check()
         is_polling = options["poll"] or settings.WATCH_POLL
         watcher = Watcher(roots, _enqueue, self._say, is_polling=is_polling)
@@ -62,7 +63,7 @@ class Command(BaseCommand):
             watcher.close()
 
     def _say(self, text: str) -> None:
-        self.stdout.write(text)
+        self.stdout.write(told(text))
         self.stdout.flush()
 
 

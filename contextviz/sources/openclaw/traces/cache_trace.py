@@ -14,7 +14,7 @@ from contextviz.sources.openclaw.traces.cuts import is_cut, whole_text
 from contextviz.sources.openclaw.traces.fingerprints import canonical, fingerprint
 from contextviz.sources.openclaw.traces.values import SessionTrace, TracedRow, Traces
 from contextviz.sources.source import Found
-from contextviz.sources.values import as_dict, as_id, as_int, as_list, as_text, same
+from contextviz.sources.values import as_dict, as_id, as_int, as_list, as_text, same, told
 
 Json = dict[str, Any]
 STAGES = frozenset({
@@ -49,7 +49,8 @@ def read_cache_trace(found: Found, traces: Traces) -> Iterator[ReadProblem]:
         _take(trace, row, at, (found.probe.name, record.line), open_rows)
     yield from lines.problems
     if unplaced:
-        said = f"{unplaced} rows of the cache trace name no session, time or stage that is known; they check nothing"
+        what = told(unplaced, "row of the cache trace names", "rows of the cache trace name")
+        said = f"{what} no session, time or stage that is known, and nothing is checked by that"
         yield ReadProblem("unknown_type", said, "info", found.probe.name, None, None, unplaced)
 
 

@@ -14,7 +14,7 @@ from contextviz.charts import budget as treemap
 from contextviz.charts import budget_calls, palette, words
 from contextviz.events.masking import without_secrets
 from contextviz.services.budget import prices as own
-from contextviz.store.queries import snapshots
+from contextviz.store.queries import sessions, snapshots
 from contextviz.store.values import SessionRow
 from contextviz.tokens.prices import PriceTable
 from contextviz.web.pages.budget.figures import Kpi, kpis
@@ -34,6 +34,7 @@ from contextviz.web.pages.budget.rows import (
 )
 from contextviz.web.pages.held import first_lines, title_of
 from contextviz.web.pages.tabs import Tab, session_tabs
+from contextviz.web.pages.unlogged import Beyond, beyond
 
 Listed = TypeVar("Listed")
 FEW = 9
@@ -121,12 +122,16 @@ class BudgetPage:
     files: list[FileRow]
     repeats: list[RepeatRow]
     models: list[ModelRow]
+    # What the client's own total has beyond the calls, and what it says that all cost; None where it says nothing
+    beyond: Beyond | None
+    client_cost: float | None
     # Addresses that show a list whole
     more: dict[str, str]
 
 
 def budget_page(row: SessionRow, table: BudgetTable | None, params: BudgetParams) -> BudgetPage:
-    """The page of a session. Seven queries at most, whatever its length."""
+    """The page of a session. Eight queries at most, whatever its length."""
+    total = sessions.client_total(row.id)
     prices = own.price_table()
     known = table or BudgetTable()
     room = _room(known.headroom, row)
@@ -172,6 +177,8 @@ def budget_page(row: SessionRow, table: BudgetTable | None, params: BudgetParams
         files=file_rows(row.id, _few(known.files, params, "files", FEW_OTHERS)),
         repeats=repeat_rows(row.id, _few(known.repeats, params, "repeats", FEW_OTHERS)),
         models=model_rows(known, prices),
+        beyond=beyond(row, total),
+        client_cost=total.cost_usd,
         more={name: _url(replace(params, whole=name)) + f"#{name}" for name in LISTS},
     )
 

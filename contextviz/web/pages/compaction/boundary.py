@@ -27,7 +27,7 @@ from contextviz.web.pages.compaction.parts import (
 from contextviz.web.pages.compaction.reading import Reading, read_boundary
 from contextviz.web.pages.held import open_text, title_of
 from contextviz.web.pages.links import call_url, compaction_url
-from contextviz.web.pages.tabs import BottomTab, Tab, bottom_tabs, session_tabs
+from contextviz.web.pages.tabs import Tab, session_tabs
 
 SUMMARY_CHARS = 20_000
 MOST_SUMMARY_CHARS = 600_000
@@ -115,8 +115,6 @@ class BoundaryPage:
     title: str
     # The session's tabs
     tabs: list[Tab]
-    # The foot of a phone
-    bottom: list[BottomTab]
     # The strip above, None for a session without calls
     strip: StripFacts | None
     # The compaction as read
@@ -196,7 +194,6 @@ def boundary_page(row: SessionRow, found: Sequence[Compaction], number: int, par
         row=row,
         title=title_of(row),
         tabs=session_tabs(row, "compactions"),
-        bottom=bottom_tabs(row),
         strip=_strip(row, found, compaction),
         compaction=compaction,
         producer=producer_name(compaction),

@@ -10,10 +10,10 @@ from contextviz.events.compaction import Compaction
 from contextviz.services.figures import strip_of
 from contextviz.store.queries.snapshots import snapshots_of_calls
 from contextviz.store.values import SessionRow
-from contextviz.web.pages.boundary_words import producer_name, window_sizes
+from contextviz.web.pages.boundary_words import producer_name, shared_beginning, window_sizes
 from contextviz.web.pages.held import READER, title_of
 from contextviz.web.pages.links import compaction_url
-from contextviz.web.pages.tabs import BottomTab, Tab, bottom_tabs, session_tabs
+from contextviz.web.pages.tabs import Tab, session_tabs
 
 PAGE_SIZE = 50
 SUMMARY_CHARS = 1_200
@@ -71,8 +71,6 @@ class CompactionsPage:
     title: str
     # The session's tabs
     tabs: list[Tab]
-    # The foot of a phone
-    bottom: list[BottomTab]
     # The compactions of this page
     rows: list[ListedCompaction]
     # How many there are
@@ -92,7 +90,7 @@ def compactions_page(row: SessionRow, found: Sequence[Compaction], page: int) ->
     start = (number - 1) * PAGE_SIZE
     shown = found[start : start + PAGE_SIZE]
     return CompactionsPage(
-        row, title_of(row), session_tabs(row, "compactions"), bottom_tabs(row),
+        row, title_of(row), session_tabs(row, "compactions"),
         _rows(row, shown), len(found),
         start + 1 if shown else 0, start + len(shown),
         f"?page={number - 1}" if number > 1 else "", f"?page={number + 1}" if number < pages else "",
@@ -107,6 +105,7 @@ def _rows(row: SessionRow, shown: Sequence[Compaction]) -> list[ListedCompaction
     near = [call for one in shown for call in (one.before_call, one.after_call) if call is not None]
     windows = snapshots_of_calls(row.id, near)
     summaries = READER.beginnings([one.summary for one in shown if one.summary is not None], chars=SUMMARY_CHARS)
+    fixed = shared_beginning(text.text for text in summaries.values())
     rows = []
     for one in shown:
         before, after = window_sizes(one, reported)
@@ -124,7 +123,7 @@ def _rows(row: SessionRow, shown: Sequence[Compaction]) -> list[ListedCompaction
                 one.trigger or "", producer_name(one), one.agent or "", one.at, one.duration_seconds,
                 first.item_count if first else None, second.item_count if second else None,
                 second.kept_items if second is not None and follows else None,
-                one_line(text.text, SUMMARY_LINE) if text else "",
+                one_line(("… " if fixed else "") + text.text[fixed:], SUMMARY_LINE) if text else "",
                 _note(one), one.problem or "", not one.on_active_path,
             )
         )  # fmt: skip

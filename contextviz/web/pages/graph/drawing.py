@@ -18,7 +18,9 @@ BAR = 28
 MESSAGES = 28
 AXIS = 24
 MOST_DRAWN = 240  # at about 300 bytes each, with its line, the page stays below 150 KB
-LABEL_WIDTH = 9.0
+LABEL_PIXELS = 70
+PIXELS, PHONE_PIXELS = 7.8, 2.9  # of a percent, where the page is 1,280 wide, and on a phone
+CHARACTER = 7.3  # pixels of one in a label
 THIN = 0.35
 TICKS = 6
 
@@ -35,8 +37,9 @@ class Bar:
     left: float
     width: float
     top: int
-    # Its id, shortened, where the bar has room
+    # Its id, shortened, where the bar has room: on a page of 1,280 pixels, and on a phone
     label: str
+    narrow: str
     # What readers and the pointer are told
     title: str
     # Classes: lit, selected, found
@@ -196,14 +199,21 @@ def _bar(node: GraphNode, span: tuple[float, float], top: int, is_selected: bool
     words = [f"{node.id}: {stands}", "in the window now" if node.in_context else "", *node.findings[:3]]
     return Bar(
         node.id, "?" + urlencode({"node": node.id}) + "#node", round(left, 3), round(width, 3), top,
-        short(node.id) if width >= LABEL_WIDTH else "", "; ".join(word for word in words if word), marks,
+        _label(node.id, width * PIXELS), _label(node.id, width * PHONE_PIXELS),
+        "; ".join(word for word in words if word), marks,
         round(left + width, 3) if node.findings else None,
     )  # fmt: skip
 
 
-def short(node_id: str) -> str:
-    """A node's id with its middle left out: both ends tell it apart."""
-    return node_id if len(node_id) <= 16 else f"{node_id[:9]}…{node_id[-4:]}"
+def _label(node_id: str, pixels: float) -> str:
+    return short(node_id, int((pixels - 16) / CHARACTER)) if pixels >= LABEL_PIXELS else ""
+
+
+def short(node_id: str, room: int = 16) -> str:
+    """A node's id in `room` characters: both ends tell it apart; in little room its end alone, as many begin alike."""
+    if len(node_id) <= room:
+        return node_id
+    return f"{node_id[:9]}…{node_id[-4:]}" if room >= 14 else f"…{node_id[-max(room - 1, 4) :]}"
 
 
 def _lines(

@@ -14,6 +14,7 @@ from contextviz.sources.features import FEATURES, Cached, Declaration, from_bits
 from contextviz.sources.registry import READERS
 from contextviz.store.queries import sessions
 from contextviz.web.pages.guide.docs import doc_titles
+from contextviz.web.pages.library.rows import format_name
 
 State = Literal["observed", "supported", "inferred", "unsupported"]
 STATES: dict[State, str] = {
@@ -139,7 +140,7 @@ def _column(name: str, declaration: Declaration, seen: _Seen, documents: dict[st
     versions = sorted(seen.versions)
     more = f" and {len(versions) - SHOWN_VERSIONS} more" if len(versions) > SHOWN_VERSIONS else ""
     return Column(
-        name,
+        format_name(name),
         reverse("docs_page", args=[document]) if document in documents else "",
         seen.sessions,
         ", ".join(version[:20] for version in versions[:SHOWN_VERSIONS]) + more,

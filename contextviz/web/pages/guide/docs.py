@@ -18,7 +18,7 @@ from contextviz.web.markdown import document
 # What a newcomer reads first; the others follow by name.
 FIRST = ("cli", "settings", "data", "security", "inspect", "pages", "api", "glossary", "architecture", "bench")
 _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
-GROUPS = {"": "Using it", "formats": "Formats", "decisions": "Decisions"}
+GROUPS = {"": "Using it", "formats": "Formats", "engines": "Engines", "decisions": "Decisions"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,8 @@ def _groups(titles: dict[str, str], current: str) -> tuple[DocGroup, ...]:
     by_folder: dict[str, list[DocLink]] = {key: [] for key in GROUPS}
     for name, title in titles.items():
         folder = name.partition("/")[0] if "/" in name or name in GROUPS else ""
-        link = DocLink(name, title, reverse("docs_page", args=[name]), name == current)
+        # A folder's own page would stand under a heading of the same word.
+        shown = "Overview" if name == folder else title
+        link = DocLink(name, shown, reverse("docs_page", args=[name]), name == current)
         by_folder.setdefault(folder, []).append(link)
     return tuple(DocGroup(GROUPS.get(key, key.capitalize()), tuple(links)) for key, links in by_folder.items() if links)

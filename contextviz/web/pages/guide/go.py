@@ -37,6 +37,7 @@ PAGES = (
     ("Search", "find texts messages", "search"),
     ("Topics", "conversation maps", "topics"),
     ("Originals", "hash marker retrieve handle", "originals"),
+    ("Alerts", "rules notifications webhook", "alerts"),
     ("Jobs", "imports queue", "jobs"),
     ("Settings", "theme time zone delete", "settings"),
     ("API keys", "settings token", "api_keys"),
@@ -109,7 +110,9 @@ def _references(text: str, rows: Sequence[SessionRow], *, is_sure: bool) -> Iter
         number = int(asked[1]) if asked else 0
         for row in rows:
             if 0 < number <= getattr(row, count_of):
-                yield Found(kind, f"{kind} {number:,}", title_of(row), url_of(row.id, number), is_exact=is_sure)
+                # Sessions may share their title, or as much of it as there is room for.
+                detail = title_of(row) if is_sure else f"session {row.id} · {title_of(row)}"
+                yield Found(kind, f"{kind} {number:,}", detail, url_of(row.id, number), is_exact=is_sure)
 
 
 def _session_by_number(text: str) -> list[Found]:
@@ -118,7 +121,7 @@ def _session_by_number(text: str) -> list[Found]:
 
 
 def _session(row: SessionRow, text: str, *, is_exact: bool = False) -> Found:
-    about = [row.agent or "", words.counted(row.call_count, "call")]
+    about = [f"session {row.id}", row.agent or "", words.counted(row.call_count, "call")]
     if row.compaction_count:
         about.append(f"⟳{row.compaction_count}")
     same = bool(text) and text.lower() in (row.source_id.lower(), (row.title or "").lower())

@@ -107,7 +107,11 @@ def graph_figure(place: LabPlace, run: RunRow) -> Figure:
 
 
 def drawn(run: RunRow, nodes: Sequence[SummaryNode], url_of) -> DrawnGraph:  # type: ignore[no-untyped-def]
-    """The nodes on the numbers of the replay's messages; a parent lies over all that its sources cover."""
+    """The nodes on the numbers of the replay's messages; a parent lies over all that its sources cover.
+
+    A summary that takes in the one before it on its own depth is drawn over what it added: it would hide the other.
+    """
+    last: dict[int, tuple[int, int]] = {}
     spans: dict[str, tuple[int, int]] = {}
     made = []
     for node in nodes:  # in the order they were made: sources come before what is made of them
@@ -120,6 +124,10 @@ def drawn(run: RunRow, nodes: Sequence[SummaryNode], url_of) -> DrawnGraph:  # t
         span = (min(starts), max(ends)) if starts else None
         if span:
             spans[node.id] = span
+            before = last.get(node.depth)
+            last[node.depth] = span
+            if before and span[0] <= before[0] and before[1] < span[1]:
+                span = (before[1], span[1])
         made.append(
             DrawnNode(
                 node.id, node.depth, span[0] if span else None, span[1] if span else None, node.tokens,

@@ -74,6 +74,8 @@ class LabPage:
     columns: list[Column]
     cards: list[RunCard]
     choices: list[RunChoice]
+    # Runs that are done and not compared, in words, "" for none
+    left_out: str
     waiting: WaitingRuns
     has_replays: bool
     may_run: bool
@@ -193,7 +195,7 @@ def lab_page(
     return LabPage(
         row=row, title=title_of(row), tabs=session_tabs(row, "lab"), place=place,
         runs=",".join(place.runs) if has_replays else "", columns=found.columns, cards=cards,
-        choices=_choices(found), has_replays=has_replays,
+        choices=_choices(found), left_out=_left_out(found), has_replays=has_replays,
         waiting=waiting_runs(row.id, found.all_runs, is_fresh=not has_replays),
         may_run=current_viewer().role in MAY_RUN,
         form=run_form(specs, spec, typed if place.view != "what-if" or error else {}, error=error, wrong=wrong),
@@ -217,6 +219,19 @@ def _choices(found: Comparison) -> list[RunChoice]:
             detail = f"{version}, {detail}" if version else detail
             listed.append(RunChoice(run_key(run), name, detail, run_key(run) in chosen))
     return listed
+
+
+def _left_out(found: Comparison) -> str:
+    # A replay of the recorded windows is only measured; its numbers stand in the recorded column.
+    names = [
+        run_name(run, find_spec(found.specs, run.key))
+        for run in found.all_runs
+        if run.is_done and run_key(run) not in found.place.runs
+        and not (run.engine == AS_RECORDED and RECORDED in found.place.runs)
+    ]  # fmt: skip
+    if len(names) > 2:
+        return f"{names[0]} and {len(names) - 1:,} more are not shown"
+    return f"{words.listed(names)} {'are' if len(names) > 1 else 'is'} not shown" if names else ""
 
 
 def _fill(found: Comparison) -> Chart | None:

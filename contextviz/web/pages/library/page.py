@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from contextviz.services.ingest import FoundHome
 from contextviz.store.queries import calls
@@ -13,6 +13,7 @@ from contextviz.web.pages.jobs import JobView
 from contextviz.web.pages.library.query import PERIODS, LibraryQuery
 from contextviz.web.pages.library.rows import DayGroup, grouped, program_and_format
 
+SPENT_TITLE = "The sum of the calls; what a client's own total has beyond them stands on the session's page"
 SORT_NAMES = {
     "time": "Last activity",
     "title": "Title",
@@ -59,6 +60,8 @@ class Column:
     sort: str = ""
     # Whether it holds numbers, which stand right
     num: bool = False
+    # What its numbers count, where the name does not say it; "" for nothing
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +158,7 @@ def _columns(query: LibraryQuery) -> list[Column]:
         Column("Window over calls"),
         by("fill", "Last fill, k tok", num=False),
         by("compactions", "Comp."),
-        by("tokens" if query.sort == "tokens" else "cost", "Cost, or tok"),
+        replace(by("tokens" if query.sort == "tokens" else "cost", "Cost, or tok"), title=SPENT_TITLE),
     ]
 
 

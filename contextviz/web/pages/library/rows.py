@@ -14,7 +14,7 @@ from contextviz.store.queries.sparklines import Sparkline
 from contextviz.store.values import SessionRow
 from contextviz.web.pages.boundary_words import window_words
 from contextviz.web.pages.library.sparkline import Spark, spark
-from contextviz.web.shell import STATES
+from contextviz.web.shell import state_of
 
 FORMATS = {
     "claude-code": ("Claude Code", "claude jsonl"),
@@ -34,7 +34,32 @@ FORMATS = {
     "cursor": ("Cursor", "cursor transcript"),
     "chatgpt-export": ("ChatGPT", "chatgpt export"),
     "claude-ai-export": ("claude.ai", "claude.ai export"),
+    "atif": ("ATIF", "atif trajectory"),
+    "swe-agent": ("SWE-agent", "swe-agent trajectory"),
+    "otlp": ("OpenTelemetry", "otlp traces"),
+    "flowctx": ("flowctx", "flowctx"),
+    "flowctx-dump": ("flowctx", "flowctx dump"),
+    "cortext": ("Cortext", "cortext"),
+    "engine-log": ("Engine log", "engine log"),
+    "events": ("Posted events", "events"),
+    "openai-chat": ("OpenAI Chat", "openai chat"),
+    "openai-responses": ("OpenAI Responses", "openai responses"),
+    "anthropic-messages": ("Anthropic Messages", "anthropic messages"),
+    "gemini-api": ("Gemini API", "gemini api"),
+    "chat-array": ("Chat messages", "chat array"),
+    "sharegpt": ("ShareGPT", "sharegpt"),
 }
+# What a format is called where it stands alone, where that is not its program.
+_ALONE = {
+    "openclaw-sqlite": "OpenClaw store",
+    "lossless-claw": "lossless-claw store",
+    "conversation-map": "Conversation map",
+    "flowctx-dump": "flowctx dump",
+}
+
+
+# Of a session that another one names as its own: a sub-agent's, or one that was started from it.
+CHILD = "begun by another session"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +110,13 @@ class DayGroup:
     lines: list[SessionLine]
 
 
-def session_line(row: SessionRow, picture: Sparkline | None, notes: int) -> SessionLine:
+def session_line(row: SessionRow, picture: Sparkline | None, notes: int, now: datetime) -> SessionLine:
     """One session as the table shows it; `notes` of its problems are mere notes."""
     program, kind = program_and_format(row.format)
     return SessionLine(
         url=reverse("session", args=[row.id]),
         title=row.title or row.source_id,
-        state=STATES.get(row.status, "idle"),
+        state=state_of(row, now),
         about=" · ".join(_about(row)),
         problems=words.findings(row.problem_count - notes, notes),
         program=program,
@@ -120,9 +145,16 @@ def program_and_format(key: str) -> tuple[str, str]:
     return next((FORMATS[name][0] for name in FORMATS if key.startswith(name)), key), key.replace("-", " ")
 
 
+def format_name(key: str) -> str:
+    """What a format is called on a page of its session and on the coverage page."""
+    return _ALONE.get(key) or program_and_format(key)[0]
+
+
 def _about(row: SessionRow) -> Iterable[str]:
     if row.cwd:
         yield row.cwd.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    if row.parent:
+        yield CHILD
     if row.agent:
         yield row.agent
     if row.model:
@@ -142,7 +174,7 @@ def grouped(
     groups: list[DayGroup] = []
     now = timezone.localtime()
     for row in rows:
-        line = session_line(row, pictures.get(row.id), notes.get(row.id, 0))
+        line = session_line(row, pictures.get(row.id), notes.get(row.id, 0), now)
         name = _heading(line.at, now) if by_day else ""
         if not groups or groups[-1].name != name:
             groups.append(DayGroup(name, []))
@@ -155,6 +187,8 @@ def _heading(at: datetime | None, now: datetime) -> str:
         return "No time reported"
     local = timezone.localtime(at)
     days = (now.date() - local.date()).days
+    if days < 0:
+        return "Later than now"  # its clock runs ahead; under a month it would stand before today
     if days in (0, 1):
         return "Yesterday" if days else "Today"
     if days > 1 and local.date() >= (now - timedelta(days=now.weekday())).date():

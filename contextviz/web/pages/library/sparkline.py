@@ -8,6 +8,8 @@ from contextviz.charts import words
 from contextviz.store.queries.sparklines import Sparkline
 
 WIDTH, HEIGHT = 100.0, 24.0
+LEAST = 1.0  # height of the largest that is drawn: a lower one would be the edge of an empty box
+EDGE = 1.5  # no compaction is nearer to a side, whose edge it would seem
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,8 @@ class Spark:
     marks: list[float]
     # The picture in a sentence
     label: str
+    # What stands there where all are too low to be seen under their window, "" where they are drawn
+    instead: str = ""
 
 
 def spark(line: Sparkline | None) -> Spark | None:
@@ -42,7 +46,10 @@ def spark(line: Sparkline | None) -> Spark | None:
     begin, end, most = (words.compact(value) for value in (known[0], known[-1], max(known)))
     label = f"Window from {begin} to {end} tokens, largest {most}"
     limit = round(HEIGHT - line.window / top * HEIGHT, 1) if line.window else None
-    return Spark("".join(area), "".join(outline), limit, [round(mark * WIDTH, 1) for mark in line.marks], label)
+    if line.window and max(known) / top * HEIGHT < LEAST:
+        return Spark("", "", None, [], label, f"at most {words.percent(max(known) / line.window)}")
+    marks = [round(min(max(mark * WIDTH, EDGE), WIDTH - EDGE), 1) for mark in line.marks]
+    return Spark("".join(area), "".join(outline), limit, marks, label)
 
 
 def _short(number: float) -> str:

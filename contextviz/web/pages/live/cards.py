@@ -18,9 +18,9 @@ from contextviz.store.queries.sparklines import Sparkline
 from contextviz.web.pages.library.rows import program_and_format
 from contextviz.web.pages.library.sparkline import Spark, spark
 from contextviz.web.pages.links import compaction_url
+from contextviz.web.shell import IDLE
 
 RECENT = timedelta(minutes=15)
-IDLE = timedelta(minutes=5)
 MOST_TITLE = 120
 # Formats whose source says that a compaction begins, where its agent does say it.
 SAYS_BEGIN = frozenset({EVENTS, OPENVOLE})

@@ -13,6 +13,7 @@ from contextviz.analysis.strip import StripTable
 from contextviz.analysis.transcript import one_line
 from contextviz.charts import words
 from contextviz.events.compaction import Compaction
+from contextviz.sources.registry import READERS
 from contextviz.web.pages.boundary_words import producer_name, window_sizes
 from contextviz.web.pages.session.place import Place
 from contextviz.web.pages.session.shown import beginning, joined, quiet
@@ -55,23 +56,26 @@ class CompactionRow:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a compaction's row is told besides itself."""
+    """What rows are told besides themselves."""
 
     # The window in tokens, None where it is not known
     window: int | None
     # Reported prompts by call number
     reported: Mapping[int, int]
+    # Whether the session's format writes what tools gave
+    has_results: bool = True
 
 
-def surroundings(table: StripTable, window: int | None) -> Surroundings:
-    """The reported prompts beside the table's compactions."""
+def surroundings(table: StripTable, window: int | None, format: str) -> Surroundings:
+    """The reported prompts beside the table's compactions, and what is known of the session's format."""
     sizes: dict[int, int] = {}
     for call in {call for mark in table.compactions for call in (mark.before_call, mark.after_call)}:
         at = bisect_left(table.calls, call) if call is not None else len(table.calls)
         size = table.reported[at] if at < len(table.calls) and table.calls[at] == call else None
         if call is not None and size is not None:
             sizes[call] = size
-    return Surroundings(window, sizes)
+    declared = next((reader.declares[format] for reader in READERS if format in reader.declares), None)
+    return Surroundings(window, sizes, declared is None or "tool_pairs" in declared.features)
 
 
 def compaction_row(one: Compaction, place: Place, around: Surroundings, texts: Mapping[bytes, bytes]) -> CompactionRow:

@@ -14,24 +14,15 @@ from contextviz.events.session import Configuration, LineCounts
 from contextviz.services.accounts.people import has_others
 from contextviz.services.accounts.privacy import may_decide
 from contextviz.store.queries import calls, sessions
-from contextviz.store.values import SessionDetail, SessionRow, SourceRow
+from contextviz.store.values import ClientTotal, SessionDetail, SessionRow, SourceRow
 from contextviz.store.viewing import current_viewer
+from contextviz.web.pages.library.rows import format_name
 from contextviz.web.pages.session.place import Place
+from contextviz.web.pages.unlogged import BASIS, beyond
 
 SHOWN_PROBLEMS = 6
 SHOWN_FILES = 6
 SHOWN_AGENTS = 12
-FORMATS = {
-    "openclaw": "OpenClaw",
-    "openclaw-sqlite": "OpenClaw store",
-    "pi": "pi",
-    "claude-code": "Claude Code",
-    "codex": "Codex",
-    "conversation-map": "Conversation map",
-    "lossless-claw": "lossless-claw store",
-}
-
-
 _WINDOW_WORDS = {
     "table": ", from our table", "hint": ", by the index", "configuration": ", by the agent's configuration",
 }  # fmt: skip
@@ -128,7 +119,7 @@ def facts_of(detail: SessionDetail, place: Place) -> Facts:
     """The facts of a session. Four queries."""
     row, transcript = detail.row, detail.transcript
     problems = calls.problems(row.id, limit=SHOWN_PROBLEMS) if row.problem_count else []
-    lines = [*_own(row), *_files(sessions.sources(row.id)), *_relations(row)]
+    lines = [*_own(row, detail.client_total), *_files(sessions.sources(row.id)), *_relations(row)]
     agents = [
         AgentLink(
             agent.kind or agent.id[:24], place.url(agent=agent.id, a=None, b=None, after=None, before=None, call=None,
@@ -211,24 +202,44 @@ def _left_out(row: SessionRow) -> str:
     return f", without {words.counted(row.cost_unpriced_calls, 'call')} that {verb} no price"
 
 
-def _own(row: SessionRow) -> list[Fact]:
+def _own(row: SessionRow, total: ClientTotal) -> list[Fact]:
     version = f" {row.format_version}" if row.format_version else ""
     failed = f", {row.failed_call_count:,} failed" if row.failed_call_count else ""
     window = "not reported"
     if row.window is not None:
         window = f"{words.tokens(row.window)} tok" + _WINDOW_WORDS.get(row.window_basis or "", "")
     return [
-        Fact("Read from", FORMATS.get(row.format, row.format) + version),
+        Fact("Read from", format_name(row.format) + version),
         Fact("Session", row.source_id, is_code=True),
         Fact("Model", row.model or words.UNKNOWN, is_code=row.model is not None),
         Fact("Folder", row.cwd or words.UNKNOWN, is_code=row.cwd is not None),
         Fact("Window", window),
         Fact("Calls", f"{row.call_count:,}{failed}"),
         Fact("Messages", f"{row.message_count:,}"),
-        Fact("Tokens spent, reported", words.tokens(row.spend_total_tokens)),
-        Fact("Cost" + _COST_WORDS.get(row.cost_basis, ""), words.money(row.cost_usd) + _left_out(row)),
+        *_spent(row, total),
         Fact("Estimator", row.estimator or words.UNKNOWN, is_code=row.estimator is not None),
     ]
+
+
+def _spent(row: SessionRow, total: ClientTotal) -> list[Fact]:
+    """Tokens and cost of the calls, and on lines of their own what the client's total has beyond them."""
+    found, rest = [], beyond(row, total)
+    if rest is None:
+        found.append(Fact("Tokens spent, reported", words.tokens(row.spend_total_tokens)))
+    else:
+        parts = f" ({rest.parts})" if rest.parts else ""
+        found += [
+            Fact("Tokens spent, reported by call", words.tokens(row.spend_total_tokens)),
+            Fact("Beyond the calls", f"{words.tokens(rest.rest.total_tokens)} tok{parts}, {BASIS}"),
+            Fact("Tokens with the calls", words.tokens(rest.whole.total_tokens)),
+        ]
+    found.append(Fact("Cost" + _COST_WORDS.get(row.cost_basis, ""), words.money(row.cost_usd) + _left_out(row)))
+    if rest is not None and rest.rest.cost_usd is not None:
+        both = "" if rest.cost is None else f"; {words.money(rest.cost)} with the calls"
+        found.append(Fact("Cost beyond the calls", f"{words.money(rest.rest.cost_usd)}, {BASIS}{both}"))
+    if total.cost_usd is not None:
+        found.append(Fact("Cost by the client's own total", f"{words.money(total.cost_usd)}, reported"))
+    return found
 
 
 def _files(sources: Sequence[SourceRow]) -> list[Fact]:

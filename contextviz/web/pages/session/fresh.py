@@ -8,7 +8,7 @@ from contextviz.services import figures
 from contextviz.store.queries import calls, messages, sessions
 from contextviz.web.pages.session.boundaries import CompactionRow, surroundings
 from contextviz.web.pages.session.inspector import Inspector, inspector, settled
-from contextviz.web.pages.session.page import Readout, readout_of
+from contextviz.web.pages.session.page import Readout, SessionHead, head_of, readout_of
 from contextviz.web.pages.session.place import Place
 from contextviz.web.pages.session.rows import Row
 from contextviz.web.pages.session.transcript import PAGE_MESSAGES, entries_of
@@ -18,12 +18,17 @@ from contextviz.web.pages.session.transcript import PAGE_MESSAGES, entries_of
 class Fresh:
     """A fragment for a page that follows its session."""
 
+    # The last crumbs: the state and the counts
+    head: SessionHead
     # New rows, and rows that replace those with the same id
     entries: tuple[Row | CompactionRow, ...]
     # The index of the last message, whether there are more, and the revision
     last: int
     has_more: bool
     revision: int
+    # How many messages are new, and how many there are in all
+    added: int
+    total: int
     # The number of the last call of this window
     calls: int
     # The readout, which counts the calls; the inspector, where B follows the last of them
@@ -46,18 +51,18 @@ def fresh(session_id: int, place: Place, *, is_following: bool) -> Fresh:
         listed = [*messages.messages_at(session_id, waiting).values(), *listed]
     table = figures.strip_of(session_id, place.agent)
     new_compactions = [one for one in compactions if one.message_index is None or one.message_index > after]
-    entries = (
-        entries_of(listed, place, new_compactions, is_end=page.after is None, around=surroundings(table, row.window))
-        if listed
-        else ()
-    )
+    around = surroundings(table, row.window, row.format)
+    entries = entries_of(listed, place, new_compactions, is_end=page.after is None, around=around) if listed else ()
     a, b, _ = settled(replace(place, b=None if is_following else place.b), table)
     stand = replace(place, a=a, b=b, after=None)
     return Fresh(
+        head_of(row),
         entries,
         page.messages[-1].index if page.messages else after,
         page.after is not None,
         row.revision,
+        len(page.messages),
+        row.message_count,
         table.calls[-1] if table.calls else 0,
         readout_of(stand, table, compactions, row.window_basis) if table.calls else None,
         inspector(stand, table) if is_following and table.calls else None,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.urls import reverse
+from django.utils import timezone
 
 from contextviz.analysis.strip import StripTable
 from contextviz.charts import strip as strip_chart
@@ -14,16 +15,20 @@ from contextviz.events.compaction import Compaction
 from contextviz.services import figures
 from contextviz.store.queries import calls, messages, sessions
 from contextviz.store.values import SessionDetail, SessionRow
-from contextviz.web.pages.boundary_words import window_words
+from contextviz.web.pages.boundary_words import shared_beginning, window_words
 from contextviz.web.pages.held import READER
+from contextviz.web.pages.library.rows import CHILD, format_name
 from contextviz.web.pages.session.boundaries import CompactionRow, Surroundings, compaction_row, nearest, surroundings
-from contextviz.web.pages.session.facts import FORMATS, Facts, facts_of
+from contextviz.web.pages.session.facts import Facts, facts_of
 from contextviz.web.pages.session.inspector import Inspector, inspector, settled
 from contextviz.web.pages.session.place import Place
 from contextviz.web.pages.session.transcript import TranscriptPage, transcript_page
 from contextviz.web.pages.tabs import Tab, session_tabs
+from contextviz.web.shell import state_of
 
 SHOWN_COMPACTIONS = 10
+# As much of a summary as its preview looks at.
+HEAD_BYTES = 16_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,8 @@ class Head:
     basis: str
     # Share of the window, None where that is not known
     share: float | None
+    # The compaction after which the client told `tokens`, more than can be shown of the window; 0 otherwise
+    told_after: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +98,23 @@ class BottomTab:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionHead:
+    """The last crumbs of the page, drawn anew while the session grows."""
+
+    title: str
+    # running or idle, as the mark beside the title says it
+    state: str
+    # "Claude Code · 103 calls · 2 h 4 min · $1.20", and "growing" while it runs
+    meta: str
+
+
+@dataclass(frozen=True, slots=True)
 class SessionPage:
     """Everything the session page shows."""
 
     id: int
     title: str
-    # "Claude Code · 103 calls · 2 h 4 min · $1.20"
-    meta: str
-    # running or idle, as the mark beside the title says it
-    state: str
+    head: SessionHead
     tabs: tuple[Tab, ...]
     bottom: tuple[BottomTab, ...]
     # None where the session has no model call
@@ -139,17 +154,17 @@ def session_page(session_id: int, place: Place) -> SessionPage:
     stand = replace(place, a=a, b=b)
     shown_inspector = inspector(stand, table)
     window = next((value for value in reversed(table.window) if value is not None), row.window)
-    around = surroundings(table, window)
+    around = surroundings(table, window, row.format)
     jump = replace(place, b=b if place.b is not None else None)
     transcript = transcript_page(jump, compactions, total=row.message_count, around=around)
     own = [one for one in compactions if one.agent == place.agent]
+    tabs = tuple(session_tabs(row, "session"))
     return SessionPage(
         id=row.id,
         title=row.title or row.source_id,
-        meta=_meta(row),
-        state="running" if row.is_growing else "idle",
-        tabs=tuple(session_tabs(row, "session")),
-        bottom=_bottom(place),
+        head=head_of(row),
+        tabs=tabs,
+        bottom=_bottom(place, tabs),
         strip=strip_of(stand, table) if table.calls else None,
         readout=readout_of(stand, table, compactions, row.window_basis) if table.calls else None,
         transcript=transcript,
@@ -179,7 +194,7 @@ def transcript_part(session_id: int, place: Place) -> TranscriptPage:
         place,
         calls.compactions(session_id, with_lists=False),
         total=row.message_count,
-        around=surroundings(table, window),
+        around=surroundings(table, window, row.format),
     )
 
 
@@ -192,11 +207,17 @@ def _in_its_window(place: Place) -> Place:
     return replace(place, agent=calls.get_call(place.session_id, (place.call or 1) - 1).agent)
 
 
+def head_of(row: SessionRow) -> SessionHead:
+    """The head as it stands now."""
+    state = state_of(row, timezone.now())
+    return SessionHead(row.title or row.source_id, state, _meta(row) + (" · growing" if state == "running" else ""))
+
+
 def _meta(row: SessionRow) -> str:
     lasted = ""
     if row.started_at and row.ended_at and row.ended_at > row.started_at:
         lasted = words.duration((row.ended_at - row.started_at).total_seconds())
-    parts = [FORMATS.get(row.format, row.format), words.counted(row.call_count, "call"), lasted]
+    parts = [format_name(row.format), CHILD if row.parent else "", words.counted(row.call_count, "call"), lasted]
     if row.cost_usd is not None:
         parts.append(words.money(row.cost_usd))
     return " · ".join(part for part in parts if part)
@@ -208,14 +229,21 @@ def _agent_name(detail: SessionDetail, agent: str | None) -> str:
     return next((one.kind or one.id for one in detail.transcript.subagents if one.id == agent), agent)
 
 
-def _bottom(place: Place) -> tuple[BottomTab, ...]:
+def _bottom(place: Place, tabs: Sequence[Tab]) -> tuple[BottomTab, ...]:
+    """The panes that hold something, as the tabs above have them."""
+    names = {tab.name for tab in tabs} | {"Transcript"}
     panes = (("Transcript", "transcript", "library"), ("Context", "context", "grid"),
              ("Compactions", "compactions", "compacting"))  # fmt: skip
-    return tuple(BottomTab(name, place.url(pane=key), icon, place.pane == key) for name, key, icon in panes)
+    return tuple(BottomTab(name, place.url(pane=key), icon, place.pane == key) for name, key, icon in panes
+                 if name in names)  # fmt: skip
 
 
 def _compactions(own: Sequence[Compaction], place: Place, around: Surroundings) -> tuple[CompactionRow, ...]:
     texts = READER.raw([one.summary for one in own if one.summary is not None])
+    heads = {digest: text[:HEAD_BYTES].decode("utf-8", errors="ignore") for digest, text in texts.items()}
+    fixed = shared_beginning(heads.values())
+    if fixed:
+        texts = {digest: f"… {text[fixed:]}".encode() for digest, text in heads.items()}
     return tuple(replace(compaction_row(one, place, around, texts), id=f"list-c-{one.number}") for one in own)
 
 
@@ -240,8 +268,8 @@ def strip_of(place: Place, table: StripTable) -> Strip:
 
 def readout_of(place: Place, table: StripTable, compactions: Sequence[Compaction], window_basis: str | None) -> Readout:
     """The line over the strip: both play-heads in numbers; `window_basis` is the session's."""
-    a = _head("A", place.a, table) if place.a is not None else None
-    b = _head("B", place.b, table) if place.b is not None else None
+    a = _head("A", place.a, table, compactions, place.agent) if place.a is not None else None
+    b = _head("B", place.b, table, compactions, place.agent) if place.b is not None else None
     both = a is not None and b is not None and a.tokens is not None and b.tokens is not None
     number = nearest(compactions, place.agent, place.a, place.b)
     return Readout(
@@ -258,9 +286,20 @@ def readout_of(place: Place, table: StripTable, compactions: Sequence[Compaction
     )
 
 
-def _head(name: str, number: int, table: StripTable) -> Head:
+def _head(name: str, number: int, table: StripTable, compactions: Sequence[Compaction], agent: str | None) -> Head:
     row = table.calls.index(number)
     reported, window = table.reported[row], table.window[row]
     tokens = reported if reported is not None else table.total(row) or None
     basis = "reported" if reported is not None else "estimated" if tokens else "unknown"
-    return Head(name, number, tokens, basis, tokens / window if tokens and window else None)
+    told = _last_before(compactions, agent, number) if reported is None else None
+    after = 0
+    if told is not None and told.tokens_after is not None and told.tokens_after > (tokens or 0):
+        # What was sent since comes on top, and the client's own prompt and tools were in its number.
+        tokens, basis, after = told.tokens_after, "derived", told.number
+    return Head(name, number, tokens, basis, tokens / window if tokens and window else None, after)
+
+
+def _last_before(compactions: Sequence[Compaction], agent: str | None, number: int) -> Compaction | None:
+    """The last compaction of an agent's window before a call, by its number from 1."""
+    own = (one for one in reversed(compactions) if one.agent == agent and one.on_active_path)
+    return next((one for one in own if one.after_call is not None and one.after_call < number), None)

@@ -106,6 +106,8 @@ class Maker:
     texts: Mapping[bytes, bytes]
     level: int
     is_raw: bool = False
+    # The first message whose calls may still get results; None where none can
+    waits_from: int | None = None
 
     def rows(self, message: Message, results: Mapping[Place, Result], merged: frozenset[Place]) -> list[Row]:
         """The rows of one message; results that stand with their calls are left out."""
@@ -188,7 +190,8 @@ class Maker:
         line = tool_line(tool, call_arguments(quiet(data))[1]) if len(data) < LONG_CALL else ""
         line = one_line(line or quiet(safe_cut(data, 400)), min(160, self.level))
         own = block.text.estimated_tokens
-        output, facts, is_error = NOTHING, "no result yet", False
+        may_come = self.waits_from is not None and message.index >= self.waits_from
+        output, facts, is_error = NOTHING, "no result yet" if may_come else "result not recorded", False
         if result is not None:
             output = self._shown(result.message, result.place[1], result.block, min(self.level, FOLDED_CHARS))
             facts = joined([*self._facts(result), _lasted(message, result.message)])

@@ -57,8 +57,9 @@ def transcript_page(
     """The page that `place` asks for: the last one where it names none."""
     page = _messages(place)
     listed, before, after = _bounded(page, place)
+    start = listed[0].index if listed else None
     listed = _without_led_in(place.session_id, listed) if before is not None else listed
-    found = entries_of(listed, place, compactions, is_end=after is None, around=around)
+    found = entries_of(listed, place, compactions, is_end=after is None, around=around, start=start)
     mine = [one for one in compactions if one.agent == place.agent]
     bare = replace(place, call=None, message=None, before=None, after=None)
     return TranscriptPage(
@@ -125,12 +126,14 @@ def _without_led_in(session_id: int, listed: list[Message]) -> list[Message]:
 
 
 def entries_of(
-    listed: Sequence[Message], place: Place, compactions: Sequence[Compaction], *, is_end: bool, around: Surroundings
-) -> tuple[Row | CompactionRow, ...]:
-    """The rows of these messages, with the compactions between them. Five queries at most."""
+    listed: Sequence[Message], place: Place, compactions: Sequence[Compaction], *, is_end: bool, around: Surroundings,
+    start: int | None = None,
+) -> tuple[Row | CompactionRow, ...]:  # fmt: skip
+    """The rows of these messages, with the compactions between them; `start` is where the page begins, if not with
+    the first of them. Five queries at most."""
     results = _results(place.session_id, listed)
     own = [one for one in compactions if one.agent == place.agent and _has_place(one)]
-    spots = _spots(listed, own, is_end)
+    spots = _spots(listed, own, is_end, start)
     refs = _refs(listed, results, [one for found in spots.values() for one in found])
     texts = READER.raw(refs)
     open_ones = {block.text.digest for message in listed for block in message.blocks if block.kind == "text"}
@@ -138,12 +141,25 @@ def entries_of(
     left = PAGE_BYTES - (ROW_MARKUP + LINE_BYTES) * sum(max(1, len(message.blocks)) for message in listed)
     sizes = ((ref.chars, LEVELS[0] if ref.digest in open_ones else FOLDED_CHARS) for ref in refs)
     start = level_for(sizes, min(PAGE_CHARS, left))
+    waits_from = _waits_from(listed) if is_end and around.has_results else None
     found: list[Row | CompactionRow] = []
     for level in (one for one in LEVELS if one <= start):
-        found = _entries(listed, results, spots, place, around, Maker(place.session_id, texts, level, place.is_raw))
+        maker = Maker(place.session_id, texts, level, place.is_raw, waits_from)
+        found = _entries(listed, results, spots, place, around, maker)
         if sum(row.size + ROW_MARKUP for row in found if isinstance(row, Row)) <= PAGE_BYTES:
             break
     return tuple(_with_originals(found))
+
+
+def _waits_from(listed: Sequence[Message]) -> int | None:
+    """The first message of the session's end whose calls may still be answered: once the model or the person goes on
+    in words, what has no result gets none."""
+    words = (one.index for one in reversed(listed) if one.is_human or _says(one))
+    return next(words, listed[0].index if listed else None)
+
+
+def _says(message: Message) -> bool:
+    return message.role == "assistant" and any(block.kind == "text" for block in message.blocks)
 
 
 def _with_originals(found: list[Row | CompactionRow]) -> list[Row | CompactionRow]:
@@ -162,9 +178,12 @@ def _entries(
     merged = frozenset(result.place for result in results.values())
     found: list[Row | CompactionRow] = []
     pending: int | None = None
+    is_answered = False
     for message in listed:
         for one in spots.get(message.index, ()):
             found.append(compaction_row(one, place, around, maker.texts))
+            pending = None
+        if message.is_human and is_answered:  # what is before was answered by a call that no usage is known of
             pending = None
         rows = maker.rows(message, results, merged)
         if rows and pending is None:
@@ -173,6 +192,7 @@ def _entries(
         if message.call_index is not None:
             _number(found, pending, message.call_index + 1, place.session_id)
             pending = None
+        is_answered = message.role == "assistant" and message.call_index is None
     found += [compaction_row(one, place, around, maker.texts) for one in spots.get(END, ())]
     return found
 
@@ -217,7 +237,9 @@ def _has_place(one: Compaction) -> bool:
     return one.message_index is not None or one.before_call is not None or one.after_call is not None
 
 
-def _spots(listed: Sequence[Message], own: Sequence[Compaction], is_end: bool) -> dict[int, list[Compaction]]:
+def _spots(
+    listed: Sequence[Message], own: Sequence[Compaction], is_end: bool, start: int | None
+) -> dict[int, list[Compaction]]:
     """The compactions to draw before each of these messages; under END those after the last one."""
     spots: dict[int, list[Compaction]] = {}
     if not listed:
@@ -234,7 +256,7 @@ def _spots(listed: Sequence[Message], own: Sequence[Compaction], is_end: bool) -
         if at > listed[-1].index:
             if is_end:
                 spots.setdefault(END, []).append(one)
-        elif at >= listed[0].index:
+        elif at >= (listed[0].index if start is None else start):
             spots.setdefault(next(message.index for message in listed if message.index >= at), []).append(one)
     return spots
 
@@ -243,10 +265,12 @@ def _openers(listed: Sequence[Message]) -> dict[int, int]:
     """Of each call the message that opens it: the person's prompt before it, else its own answer."""
     found: dict[int, int] = {}
     prompt: int | None = None
+    is_answered = False
     for message in listed:
         if message.call_index is not None:
             found.setdefault(message.call_index, message.index if prompt is None else prompt)
             prompt = None
-        elif message.is_human and prompt is None:
+        elif message.is_human and (prompt is None or is_answered):
             prompt = message.index
+        is_answered = message.role == "assistant" and message.call_index is None
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -27,6 +28,7 @@ NOTE_CHARS = 12_000
 MOST_EVENTS = 200
 MOST_LANES = 40
 MOST_FINDINGS = 60
+_OWN_HEADING = re.compile(r"\A\s*#{1,6}[ \t]+(?:status|thread)(?:\.md)?[ \t]*\r?\n", re.IGNORECASE)
 ICONS = {"context_switch": "right", "agent_spawn": "spawn", "compaction": "compacting"}
 WORDS = {"context_switch": "Switch", "agent_spawn": "Sub-agent", "compaction": "Compaction"}
 
@@ -282,4 +284,7 @@ def _days(rows: list[EventRow]) -> list[EventRow]:
 
 def _note(ref: TextRef | None) -> Note:
     text, is_cut = open_text(ref, chars=NOTE_CHARS) if ref is not None else (None, False)
+    if text:
+        # The file's name stands over it already; "# Status" below would say it twice.
+        text = _OWN_HEADING.sub("", text, count=1)
     return Note(note(without_secrets(text)) if text else None, is_cut)
