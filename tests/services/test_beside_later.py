@@ -91,3 +91,13 @@ def test_what_stands_beside_a_session_counts_when_it_comes_later(make: Made, tmp
     assert told() == at_once
     revision = SessionRecord.objects.get().revision
     assert "Nothing new" in bring_in(folder).outcome and SessionRecord.objects.get().revision == revision
+
+
+def test_a_log_that_became_part_of_a_session_is_not_read_again(tmp_path: Path) -> None:
+    [index] = openclaw_files(tmp_path)
+    log = index.with_name("s-1.jsonl")
+    bring_in(log)
+    bring_in(index.parent)
+
+    assert bring_in(log).outcome.startswith("Nothing new")
+    assert bring_in(index.parent).outcome.startswith("Nothing new")

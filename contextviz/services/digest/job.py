@@ -127,12 +127,16 @@ def _has_moved_on(session_ids: Sequence[int], files: Sequence[BatchFile]) -> boo
 
 
 def _with_gone_sessions(files: Sequence[BatchFile]) -> frozenset[int]:
-    """The artifacts of which a session is gone that they alone were read into: asked for again, they give it back."""
+    """The artifacts of which a session is gone that they alone were read into: asked for again, they give it back. One
+    that only became part of another session is none: the artifact is that one's now."""
     own = {one.artifact_id for one in files}
     batches = UploadRecord.objects.filter(artifact_id__in=own).values("batch_id")
     whole = UploadBatchRecord.objects.filter(pk__in=batches, finished_at__isnull=False)
     alone = whole.annotate(n=Count("uploads")).filter(n=1)
     rows = alone.filter(uploads__artifact_id__in=own).values_list("uploads__artifact_id", "session_ids")
-    told = {(artifact, number) for artifact, ids in rows for number in ids}
-    there = set(SessionRecord.objects.filter(pk__in={number for _, number in told}).values_list("pk", flat=True))
-    return frozenset(artifact for artifact, number in told if number not in there)
+    told: dict[int, int] = {}
+    for artifact, ids in rows:
+        told[artifact] = max(told.get(artifact, 0), len(ids))
+    links = SessionArtifactRecord.objects.filter(artifact_id__in=told).exclude(session__status="deleting")
+    held = dict(links.values_list("artifact_id").annotate(n=Count("session_id")))
+    return frozenset(artifact for artifact, count in told.items() if held.get(artifact, 0) < count)
