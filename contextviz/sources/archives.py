@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import re
 import stat
 import tarfile
@@ -45,7 +46,10 @@ class CutOff(Exception):
 
 
 # What reading something packed raises where it is cut off or damaged.
-DAMAGE = (CutOff, EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError, zipfile.BadZipFile, tarfile.TarError)
+DAMAGE = (
+    CutOff, EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError, zipfile.BadZipFile,
+    tarfile.TarError,
+)  # fmt: skip
 
 
 class NoHeader(tarfile.ReadError):

@@ -313,7 +313,7 @@ class _Opener:
 
     def _copy(self, source: Readable, target: Path) -> None:
         with target.open("wb") as out:
-            while chunk := source.read(CHUNK_BYTES):
+            while chunk := _read_of(source):
                 self._left -= len(chunk)
                 if self._left < 0:
                     raise UnsafeMember(f"more than {self._limits.total_bytes // 1024 // 1024} MiB came out of it")
@@ -337,6 +337,16 @@ class _Opener:
         self.found.items.append(problem)
         if self._broken is not None:
             self.found.cut[self._broken] = problem
+
+
+def _read_of(source: Readable) -> bytes:
+    """The next bytes; what bzip2 says of a damaged stream, an OSError of no system's, is damage as any other."""
+    try:
+        return source.read(CHUNK_BYTES)
+    except OSError as why:
+        if why.errno is not None or isinstance(why, DAMAGE):
+            raise
+        raise zipfile.BadZipFile(str(why)) from why
 
 
 def _head(path: Path) -> bytes:

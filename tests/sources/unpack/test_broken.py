@@ -215,6 +215,22 @@ def test_a_damaged_member_of_a_zip_is_read_as_far_as_it_goes(tmp_path: Path, cou
         assert "what came out of it up to there is read and counted" in problem.message
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_damaged_member_of_any_packing_does_not_end_the_zip(tmp_path: Path, method: int) -> None:
+    path = tmp_path / "z.zip"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("a.jsonl", talk(2_000))
+        archive.writestr("b.jsonl", TALK)
+    raw = bytearray(path.read_bytes())
+    raw[200_000:200_400] = bytes(400)
+    path.write_bytes(raw)
+
+    files, found = opened(tmp_path)
+
+    assert files["z.zip/b.jsonl"] == TALK
+    assert "damaged_archive" in codes(found)
+
+
 def test_a_zip_without_its_list_says_what_is_missing_and_that_nothing_came(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "z.zip", "w") as archive:
         archive.writestr("a.jsonl", TALK)
