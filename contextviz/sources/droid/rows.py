@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from contextviz.events.message import Block, Kind
@@ -59,18 +58,6 @@ def blocks_of_message(message: Json, pool: TextPool) -> list[Block]:
 def _is_reminder(part: Any) -> bool:
     text = part if isinstance(part, str) else as_text(as_dict(part).get("text"))
     return text is not None and text.lstrip().startswith(_REMINDER[0]) and text.rstrip().endswith(_REMINDER[1])
-
-
-def named(blocks: list[Block], tools: dict[str, str]) -> list[Block]:
-    """Tool results with the names of the tools that gave them; `tools` learns the calls among the blocks."""
-    made = []
-    for block in blocks:
-        if block.kind == "tool_call" and block.tool_call_id:
-            tools[block.tool_call_id] = block.tool_name or ""
-        if block.kind == "tool_result" and not block.tool_name and block.tool_call_id in tools:
-            block = replace(block, tool_name=tools[block.tool_call_id])
-        made.append(block)
-    return made
 
 
 def is_hook(message: Json) -> bool:

@@ -10,8 +10,9 @@ from typing import Any
 from contextviz.events.compaction import Compaction
 from contextviz.events.message import Message, Role
 from contextviz.events.snapshot import ContextItem, SnapshotBasis
-from contextviz.sources.droid.rows import QUIET, USER_ONLY, blocks_of_message, is_hook, named
+from contextviz.sources.droid.rows import QUIET, USER_ONLY, blocks_of_message, is_hook
 from contextviz.sources.lines import Record
+from contextviz.sources.plain.content import named
 from contextviz.sources.plain.draft import Draft
 from contextviz.sources.plain.growing import title_of
 from contextviz.sources.plain.usage import anthropic_usage

@@ -22,8 +22,9 @@ from contextviz.sources.kiro.kinds import (
     is_row,
     wrapped,
 )
-from contextviz.sources.kiro.parts import log_blocks, named
+from contextviz.sources.kiro.parts import log_blocks
 from contextviz.sources.lines import Record
+from contextviz.sources.plain.content import named
 from contextviz.sources.plain.draft import Draft
 from contextviz.sources.plain.growing import title_of
 from contextviz.sources.source import Probe, ReadOptions

@@ -98,15 +98,3 @@ def answer_blocks(answer: Json, pool: TextPool) -> Iterator[Block]:
             name = as_text(call.get("name")) or call.get("orig_name")
             arguments = call.get("args") if call.get("args") is not None else call.get("orig_args")
             yield tool_call(pool, name, arguments, as_id(call.get("id")))
-
-
-def named(blocks: Iterator[Block], tools: dict[str, str]) -> list[Block]:
-    """Tool results with the names of the tools that gave them; `tools` learns the calls among the blocks."""
-    made = []
-    for block in blocks:
-        if block.kind == "tool_call" and block.tool_call_id:
-            tools[block.tool_call_id] = block.tool_name or ""
-        if block.kind == "tool_result" and not block.tool_name and block.tool_call_id in tools:
-            block = replace(block, tool_name=tools[block.tool_call_id])
-        made.append(block)
-    return made

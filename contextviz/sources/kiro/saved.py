@@ -12,8 +12,8 @@ from contextviz.events.snapshot import ContextItem
 from contextviz.events.times import instant
 from contextviz.events.usage import TokenUsage
 from contextviz.sources.kiro.kinds import FORMAT, is_saved, sides_of, wrapped
-from contextviz.sources.kiro.parts import answer_blocks, named, prompt_blocks
-from contextviz.sources.plain.content import blocks_of, role_of
+from contextviz.sources.kiro.parts import answer_blocks, prompt_blocks
+from contextviz.sources.plain.content import blocks_of, named, role_of
 from contextviz.sources.plain.draft import Draft
 from contextviz.sources.plain.growing import title_of
 from contextviz.sources.plain.load import load
@@ -153,7 +153,7 @@ def _ide(draft: Draft, document: Mapping[str, Any]) -> None:
         if role is None:
             draft.unknown(str(message.get("role"))[:80])
             continue
-        blocks = named(iter(blocks_of(message.get("content"), draft.pool)), tools)
+        blocks = named(blocks_of(message.get("content"), draft.pool), tools)
         name = as_id(message.get("id"))
         free = name if name not in draft.transcript.entry_times else None
         made = draft.message(role, str(message["role"]), blocks, id=free)

@@ -85,7 +85,7 @@ def messages_of(connection: sqlite3.Connection, session: str, *, is_fork: bool) 
     found: list[Any] = []
     for name, kind, place, data in connection.execute(query, (session,)):
         copy = _COPY.match(str(name)) if is_fork else None
-        found.extend(_told(str(name), str(kind), _data(data), is_copied=copy is not None and copy[1] == str(place)))
+        found.extend(_told(str(name), str(kind), data_of(data), is_copied=copy is not None and copy[1] == str(place)))
     return found
 
 
@@ -175,7 +175,8 @@ def _checkpoint(info: Json, data: Json, *, is_copied: bool) -> Checkpoint:
     )  # fmt: skip
 
 
-def _data(value: object) -> Json:
+def data_of(value: object) -> Json:
+    """A row's column of JSON; what cannot be read is of the type `unreadable`, and empty where nothing is there."""
     raw = value.encode("utf-8", errors="replace") if isinstance(value, str) else value
     if not isinstance(raw, bytes):
         return {}

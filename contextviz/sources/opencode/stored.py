@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from contextviz.sources.opencode import second
-from contextviz.sources.plain.load import NotReadable, loads
 from contextviz.sources.source import Probe
 from contextviz.sources.sqlite import columns_of
 from contextviz.sources.values import as_dict, as_float, as_id, as_text
@@ -120,7 +119,7 @@ def _infos(connection: sqlite3.Connection, table: str) -> list[Json]:
 
 
 def _info(row: Json) -> Json:
-    info = _data(row.get("data"))
+    info = second.data_of(row.get("data"))
     info["id"] = as_text(row.get("id"))
     info.update({name: row[column] for column, name in _INFO.items() if row.get(column) is not None})
     if row.get("agent") is not None:
@@ -128,7 +127,7 @@ def _info(row: Json) -> Json:
     if row.get("time_created") is not None:
         info["time"] = {"created": row["time_created"], "updated": row.get("time_updated")}
     if row.get("revert") is not None:
-        info["revert"] = _data(row["revert"])
+        info["revert"] = second.data_of(row["revert"])
     return info
 
 
@@ -142,8 +141,8 @@ def document_of(connection: sqlite3.Connection, info: Json) -> Json:
         " WHERE m.session_id = ? ORDER BY p.id"
     )
     for name, message, data in connection.execute(query, key):
-        parts.setdefault(str(message), []).append({**_data(data), "id": name})
-    return assembled(info, [{**_data(data), "id": name} for name, data in messages], parts)
+        parts.setdefault(str(message), []).append({**second.data_of(data), "id": name})
+    return assembled(info, [{**second.data_of(data), "id": name} for name, data in messages], parts)
 
 
 def assembled(info: Json, messages: Iterable[Json], parts: Mapping[str, list[Json]]) -> Json:
@@ -159,13 +158,3 @@ def assembled(info: Json, messages: Iterable[Json], parts: Mapping[str, list[Jso
 def _place(message: Json) -> tuple[float, str]:
     created = as_float(as_dict(message.get("time")).get("created"))
     return (created or 0.0, str(message.get("id")))
-
-
-def _data(value: object) -> Json:
-    raw = value.encode("utf-8", errors="replace") if isinstance(value, str) else value
-    if not isinstance(raw, bytes):
-        return {}
-    try:
-        return dict(as_dict(loads(raw)[0]))
-    except NotReadable:
-        return {"type": "unreadable"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from contextviz.events.message import Block, Kind, Role
@@ -178,3 +179,15 @@ def _media(part: Mapping[str, Any], pool: TextPool, kind: Kind) -> list[Block]:
         (holder[key] for key in ("media_type", "mimeType", "mime_type", "format") if holder.get(key)), part.get("type")
     )
     return [media(pool, data, word)]
+
+
+def named(blocks: Iterable[Block], tools: dict[str, str]) -> list[Block]:
+    """Tool results with the names of the tools that gave them; `tools` learns the calls among the blocks."""
+    made = []
+    for block in blocks:
+        if block.kind == "tool_call" and block.tool_call_id:
+            tools[block.tool_call_id] = block.tool_name or ""
+        if block.kind == "tool_result" and not block.tool_name and block.tool_call_id in tools:
+            block = replace(block, tool_name=tools[block.tool_call_id])
+        made.append(block)
+    return made
