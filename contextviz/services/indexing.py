@@ -40,13 +40,14 @@ def index_some(after: int) -> None:
 
 
 @contextmanager
-def indexing_beside(after: int) -> Iterator[None]:
+def indexing_beside(after: int, *, size: int = 0) -> Iterator[None]:
     """Index what was written behind pack `after` in a thread, while what is inside goes on; done when it ends.
 
-    Only where that is much, and where SQLite's one writer is not wanted inside. What is not done here is left to
+    Only where that is much, but not after a session whose texts (`size` bytes) are so many that it needs the memory,
+    and where SQLite's one writer is not wanted inside. What is not done here is left to
     `index_fresh`.
     """
-    if _is_slow() or connection.in_atomic_block or not _is_beside(search.waiting().size):
+    if _is_slow() or connection.in_atomic_block or not _is_beside(search.waiting().size, size):
         yield
         return
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="search-index") as thread:
@@ -55,8 +56,8 @@ def indexing_beside(after: int) -> Iterator[None]:
         indexed.result()
 
 
-def _is_beside(size: int) -> bool:
-    return BESIDE_BYTES <= size <= MOST_BESIDE_BYTES
+def _is_beside(waiting: int, size: int) -> bool:
+    return waiting >= BESIDE_BYTES and max(waiting, size) <= MOST_BESIDE_BYTES
 
 
 def _index_here(after: int) -> None:

@@ -35,7 +35,7 @@ MOST_REFS_BETWEEN = 20_000  # kept from one session of a batch to the next
 QUERY_TEXTS = 10_000
 _COLUMNS = ("digest", "chars", "size", "estimated_tokens", "pack_id", "offset")
 AT_ONCE = 6  # packs in one transaction
-MOST_WRITING = 4  # such transactions that wait for their counts and the database: a bound for memory
+MOST_WRITING = 2  # such transactions that wait for their counts and the database: a bound for memory
 _NUMBERS = tuple(range(16_384))
 Place = tuple[int, int, int]  # pack, offset, size
 Pending = tuple[TextRef, bytes]
@@ -109,6 +109,8 @@ class StoreTextPool:
             self._write_beside()
             while self._writing:
                 self._await_oldest()
+            # What its connection keeps of the database is for the next texts; deriving and saving need the memory.
+            self._writer.submit(_close_own).result()
         if len(self._refs) > MOST_REFS_BETWEEN:
             self._refs.clear()  # what follows is deriving and saving, which needs the memory
 
@@ -117,7 +119,7 @@ class StoreTextPool:
         if self._writer is not None:
             for _, written in self._writing:
                 written.cancel()
-            self._writer.submit(connection.close)  # the thread's own
+            self._writer.submit(_close_own)
             self._writer.shutdown()
             self._writer = None
 
@@ -208,6 +210,11 @@ class StoreTextPool:
         for fresh, _ in counting:
             for ref, _ in fresh:
                 del self._pending[ref.digest]
+
+
+def _close_own() -> None:
+    """Close the connection of the thread that runs this: named outside of it, it would be the caller's."""
+    connection.close()
 
 
 def _shared(number: int) -> int:

@@ -297,7 +297,7 @@ class Reading:
         transcript.problems = [*(one for one in transcript.problems if one not in told), *told]
         fill_window(transcript)
         give_back()
-        with indexing_beside(self._known_packs):
+        with indexing_beside(self._known_packs, size=self._bytes_put):
             derived = derive(transcript, TextReader(4), with_budget=not self._memory.is_going_on)
         give_back()
         with transaction.atomic():
