@@ -109,10 +109,10 @@ class StoreTextPool:
             self._write_beside()
             while self._writing:
                 self._await_oldest()
-            # What its connection keeps of the database is for the next texts; deriving and saving need the memory.
-            self._writer.submit(_close_own).result()
-        if len(self._refs) > MOST_REFS_BETWEEN:
-            self._refs.clear()  # what follows is deriving and saving, which needs the memory
+        if len(self._refs) > MOST_REFS_BETWEEN:  # what follows is deriving and saving, which needs the memory
+            self._refs.clear()
+            if self._writer is not None:
+                self._writer.submit(_close_own).result()  # what its connection keeps of the database
 
     def close(self) -> None:
         """Let go of the thread that writes. What was not flushed may be written or not."""

@@ -8,10 +8,9 @@ from typing import Any
 
 from contextviz.events.message import Block, Role
 from contextviz.events.session import Session, Transcript
-from contextviz.events.times import iso
 from contextviz.sources.account_exports.chatgpt_content import CONTEXTS, KNOWN, content_blocks, file_block
 from contextviz.sources.account_exports.documents import is_opened
-from contextviz.sources.account_exports.talk import UPDATED, Talk, updated_of
+from contextviz.sources.account_exports.talk import Talk
 from contextviz.sources.account_exports.tree import Entry, Step, Tree, arranged
 from contextviz.sources.plain.content import role_of
 from contextviz.sources.plain.draft import Draft
@@ -55,9 +54,7 @@ def transcript_of(value: Json, file: str, options: ReadOptions) -> Transcript:
     session.model = None if model in _NO_MODELS else model
     talk = Talk(session, file, options, pairs_by_place=True)
     draft = talk.draft
-    updated = updated_of(value.get(UPDATED_KEY), now=options.now)
-    if updated is not None:
-        session.hints[UPDATED] = iso(updated)
+    talk.updated(value.get(UPDATED_KEY))
     draft.time(value.get("create_time"), "the conversation")
     mapping = as_dict(value.get("mapping"))
     entries = [_entry(name, as_dict(node), draft) for name, node in mapping.items()]

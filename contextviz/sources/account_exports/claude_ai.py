@@ -11,9 +11,8 @@ from typing import Any
 from contextviz.events.message import Block, Role
 from contextviz.events.session import Session, Transcript
 from contextviz.events.text import TextPool
-from contextviz.events.times import iso
 from contextviz.sources.account_exports.documents import is_opened
-from contextviz.sources.account_exports.talk import UPDATED, Talk, updated_of
+from contextviz.sources.account_exports.talk import Talk
 from contextviz.sources.account_exports.tree import Entry, Step, arranged
 from contextviz.sources.plain.content import dumps, part_blocks, tool_call, tool_results
 from contextviz.sources.plain.draft import Draft
@@ -63,9 +62,7 @@ def transcript_of(value: Json, file: str, options: ReadOptions) -> Transcript:
     session.model = as_text(value.get("model"))
     talk = Talk(session, file, options)
     draft = talk.draft
-    updated = updated_of(value.get(UPDATED_KEY), now=options.now)
-    if updated is not None:
-        session.hints[UPDATED] = iso(updated)
+    talk.updated(value.get(UPDATED_KEY))
     draft.time(value.get("created_at"), "the conversation")
     messages = as_list(value.get("chat_messages"))
     is_tree = any("parent_message_uuid" in as_dict(one) for one in messages)

@@ -12,7 +12,7 @@ from datetime import datetime
 from contextviz.events.call import ModelCall
 from contextviz.events.message import Message, ToolPair
 from contextviz.events.session import Session, Transcript
-from contextviz.events.times import instant, is_suspicious
+from contextviz.events.times import instant, is_suspicious, iso
 from contextviz.events.usage import TokenUsage
 from contextviz.sources.account_exports.tree import Entry, Step, Tree
 from contextviz.sources.plain.draft import Draft
@@ -59,11 +59,18 @@ class Talk:
 
     def __init__(self, session: Session, file: str, options: ReadOptions, *, pairs_by_place: bool = False):
         self.draft = Draft(session, file, options)
+        self._now = options.now
         self._pairs_by_place = pairs_by_place
         self._pairs: dict[tuple[int, int], ToolPair] = {}
         self._orphans: list[str] = []
         self._spots: list[_Spot] = []
         self._taken: set[int] = set()
+
+    def updated(self, value: object) -> None:
+        """Note when the conversation changed last, as its export says it; nothing where that is not known."""
+        at = updated_of(value, now=self._now)
+        if at is not None:
+            self.draft.session.hints[UPDATED] = iso(at)
 
     def add(self, tree: Tree) -> None:
         """Add all entries of the tree, in its order."""
