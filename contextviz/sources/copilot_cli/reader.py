@@ -11,7 +11,7 @@ from contextviz.sources.copilot_cli.old import read_old
 from contextviz.sources.copilot_cli.session import SessionLog
 from contextviz.sources.features import declared
 from contextviz.sources.plain.growing import read_growing
-from contextviz.sources.plain.load import NotReadable, refused
+from contextviz.sources.plain.load import read_whole
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.values import as_dict, as_id
 
@@ -65,13 +65,7 @@ class CopilotCliReader:
 def _read(one: _Named, options: ReadOptions, *, is_alone: bool) -> Iterator[ReadItem]:
     found, probe = one.found, one.found.probe
     if probe.document is not None and is_old_document(probe.document):
-        try:
-            transcript = read_old(found, options)
-        except NotReadable as why:
-            yield from refused(found, str(why))
-            return
-        yield SourceFile(probe.name, FORMAT, "session", True, None, probe.size, one.id)
-        yield transcript
+        yield from read_whole(found, one.id, lambda: read_old(found, options))
         return
     transcript, broken = read_growing(
         CopilotCliReader.name, found, options, lambda looked: SessionLog(looked, one.id, options),

@@ -12,7 +12,7 @@ from contextviz.sources.kiro.log import KiroLog
 from contextviz.sources.kiro.saved import id_of, read_saved
 from contextviz.sources.kiro.sidecar import add
 from contextviz.sources.plain.growing import finished, grown, told_id
-from contextviz.sources.plain.load import NotReadable, refused
+from contextviz.sources.plain.load import read_whole
 from contextviz.sources.source import BESIDE, Detection, Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.values import as_dict, as_id
 
@@ -96,13 +96,7 @@ def _is_document(probe: Probe) -> bool:
 def _read(one: _Opened, options: ReadOptions, *, is_alone: bool) -> Iterator[ReadItem]:
     found, probe = one.found, one.found.probe
     if _is_document(probe):
-        try:
-            transcript = read_saved(found, options)
-        except NotReadable as why:
-            yield from refused(found, str(why))
-            return
-        yield SourceFile(probe.name, FORMAT, "session", True, None, probe.size, one.id)
-        yield transcript
+        yield from read_whole(found, one.id, lambda: read_saved(found, options))
         return
     growing, broken = grown(
         KiroReader.name, found, options, lambda looked: KiroLog(looked, one.id, options),

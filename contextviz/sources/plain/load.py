@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from contextviz.events.problem import ReadProblem
-from contextviz.events.session import SourceFile
+from contextviz.events.session import SourceFile, Transcript
 from contextviz.sources.lines import BOM, clean
 from contextviz.sources.source import Found, Probe, ReadItem
 
@@ -56,6 +56,18 @@ def refused(found: Found, why: str) -> Iterator[ReadItem]:
     probe = found.probe
     yield SourceFile(probe.name, found.detection.format, "ignored", False, why, probe.size)
     yield ReadProblem("unreadable_file", f"{probe.name} was not read: {why}", "error", probe.name)
+
+
+def read_whole(found: Found, session: str, read: Callable[[], Transcript]) -> Iterator[ReadItem]:
+    """A file that is one session in one document, as `read` gives it; as refused where it raises NotReadable."""
+    try:
+        transcript = read()
+    except NotReadable as why:
+        yield from refused(found, str(why))
+        return
+    probe = found.probe
+    yield SourceFile(probe.name, found.detection.format, "session", True, None, probe.size, session)
+    yield transcript
 
 
 def first_elements(probe: Probe, most: int = 5) -> list[dict[str, Any]]:
