@@ -10,6 +10,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.urls import reverse
 from django.utils import timezone
+from playwright.sync_api import expect
 
 from contextviz.services.access import issue_token
 from contextviz.store.queries import messages, sessions, summaries
@@ -138,7 +139,7 @@ def test_rows_that_are_not_loaded_are_reached_and_the_address_brings_them_back(
 
     page.reload()
     assert page.evaluate("(id) => Boolean(document.getElementById(id))", beyond)
-    assert page.url.endswith(f"#{beyond}")
+    expect(page).to_have_url(re.compile(f"#{beyond}$"))
 
     page.keyboard.press("G")
     page.wait_for_function("() => !document.querySelector('[data-more]')")
@@ -282,7 +283,7 @@ def test_theme_density_side_bar_keys_and_the_hint_bar(
     assert page.evaluate("() => document.activeElement.name") == "q"
     page.wait_for_function("() => document.querySelector('[data-keys]').innerText.includes('leave the field')")
     page.keyboard.press("Escape")
-    assert "go to" in page.inner_text("[data-keys]") or "all keys" in page.inner_text("[data-keys]")
+    expect(page.locator("[data-keys]")).to_have_text(re.compile("go to|all keys"))
     page.goto(live_url + reverse("settings"))
     page.wait_for_function("() => !document.querySelector('[data-keys]').innerText.includes('compaction')")
     assert complaints == []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from django.urls import reverse
+from playwright.sync_api import expect
 
 from contextviz.services import replay
 from contextviz.store.models import JobRecord
@@ -47,8 +49,8 @@ def test_the_defaults_are_run_and_shown_when_they_are_done(
 
     page.wait_for_selector(".lab-runs summary:has-text('Keep all')")  # by itself: the page asks
     wait_drawn(page)
-    assert page.locator(".lab-runs .chip.on").count() == 4
-    assert page.locator("text=waits for the worker").count() == 0
+    expect(page.locator(".lab-runs .chip.on")).to_have_count(4)
+    expect(page.locator("text=waits for the worker")).to_have_count(0)
     assert complaints == []
 
 
@@ -81,10 +83,10 @@ def test_one_scrubber_moves_every_run_by_pointer_and_keys(
 
     page.keyboard.press("ArrowRight")
     at_call(page, 6)
-    assert "call=6" in page.url
+    expect(page).to_have_url(re.compile("call=6"))
     page.keyboard.press("Shift+ArrowRight")  # wherever the focus is
     page.wait_for_function("() => Number(document.querySelector('#lab-at').dataset.call) > 7")
-    assert "runs=recorded" in page.url  # so that a later run does not change what the address shows
+    expect(page).to_have_url(re.compile("runs=recorded"))  # so that a later run does not change what the address shows
     page.keyboard.press("Shift+ArrowLeft")
     page.wait_for_function("() => Number(document.querySelector('#lab-at').dataset.call) < 7")
     page.focus("cv-lab .track")
@@ -123,7 +125,7 @@ def test_differences_boundaries_and_views_have_keys(signed_in_page: Any, live_ur
     page.wait_for_selector(".lab-parts")
     page.keyboard.press("3")
     page.wait_for_selector(".lab-graphs")
-    assert "view=graphs" in page.url
+    expect(page).to_have_url(re.compile("view=graphs"))
     page.keyboard.press("C")
     page.wait_for_function("() => Number(document.querySelector('#lab-at').dataset.call) < 30")
     page.keyboard.press("v")

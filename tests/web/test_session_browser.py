@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.test import Client
+from playwright.sync_api import expect
 
 from contextviz.store.models import SessionRecord
 from tests.services.building import upload
@@ -37,9 +39,9 @@ def test_a_moved_play_head_swaps_the_inspector_and_nothing_else(
     page.keyboard.press("ArrowLeft")
     page.wait_for_function("() => document.querySelector('#inspector-title').textContent.includes('call 7')")
 
-    assert "b=7" in page.url
+    expect(page).to_have_url(re.compile("b=7"))
     assert page.evaluate("() => document.querySelector('#rows').dataset.mine") == "kept"
-    assert "7" in page.inner_text("#readout")
+    expect(page.locator("#readout")).to_contain_text("7")
     page.keyboard.press("Shift+ArrowLeft")
     page.wait_for_function("() => document.querySelector('#inspector-title').textContent.includes('call 5')")
     assert complaints == []
@@ -92,11 +94,10 @@ def test_rows_come_while_one_looks_and_folds_stay_open(
     page.wait_for_function("() => document.querySelector('#inspector-title').textContent.includes('call 11')")
 
     assert page.evaluate("() => document.querySelector('#m-11 details').open")
-    assert "11 calls" in page.inner_text("#session-meta")
-    current = page.locator("#rows > [aria-current]").all_inner_texts()
-    assert len(current) == 1 and current[0].split()[0] == "11"
+    expect(page.locator("#session-meta")).to_contain_text("11 calls")
+    expect(page.locator("#rows > [aria-current]")).to_have_text([re.compile(r"^\s*11\b")], use_inner_text=True)
     total = SessionRecord.objects.get(pk=session_id).message_count
-    assert f" shown, {total} in the session" in page.inner_text(".transcript-foot")
+    expect(page.locator(".transcript-foot")).to_contain_text(f" shown, {total} in the session")
     ids = page.evaluate("() => [...document.querySelectorAll('#rows > li[id]')].map((row) => row.id)")
     assert len(ids) == len(set(ids))
     assert complaints == []
