@@ -39,7 +39,7 @@ class Message:
 
     `native_role` is the word inspect.md counts it under (`toolResult`, `user_prompts`, …). `agent` is the
     sub-agent's id or None. `call_index` points into Transcript.calls for an assistant answer. `entry_ids` are
-    all the entries that make it up (Claude Code writes one answer as several lines).
+    all the entries that make it up (Claude Code writes one answer as several lines); empty where that is `id` alone.
     """
 
     index: int

@@ -82,7 +82,7 @@ def message_of(message: MessageEvent, bodies: Bodies) -> Message:
         is_human=message.is_human,
         file=message.file,
         line=message.line,
-        entry_ids=list(message.entry_ids[:MOST_ENTRIES]),
+        entry_ids=list(message.entry_ids[:MOST_ENTRIES] or ([message.id] if message.id else [])),
         block_count=len(message.blocks),
         blocks=[_block(block, bodies) for block in message.blocks[:MOST_BLOCKS]],
     )

@@ -217,7 +217,7 @@ class Draft:
                 index=index, id=node.id, parent_id=same(as_id(record.get("parentId"))),
                 role=_ROLES.get(role, "user"), native_role=role, blocks=self._blocks(role, message, node), at=node.at,
                 line=node.line, file=self.name, model=same(as_id(message.get("model"))), call_index=node.call,
-                is_human=role == "user" and content.is_human(message, message.get("content")), entry_ids=(node.id,),
+                is_human=role == "user" and content.is_human(message, message.get("content")),
             )
         )  # fmt: skip
 
