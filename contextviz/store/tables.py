@@ -12,6 +12,8 @@ from itertools import chain
 from typing import Any
 
 import orjson
+from django.apps import apps
+from django.db import connection
 
 from contextviz.store.bulk import chunks
 from contextviz.store.columns import Row, insert_columns
@@ -21,7 +23,30 @@ from contextviz.store.rows.table import Table
 STRETCH = 64
 HASH_BYTES = 8
 STRETCHES_AT_ONCE = 32
+MANY_ROWS = 5_000
 Hashes = dict[str, str]
+
+
+class Planner:
+    """Has PostgreSQL look at its tables anew while an import fills them.
+
+    It does so by itself within a minute or so, and until then takes a new session of 30,000 calls for one of a few
+    rows: its pages read all of them for the thirty that they show. Looking costs some tenths of a second, so it is done
+    when `MANY_ROWS` were written, and then each time that as many came again as there had been. SQLite needs none.
+    """
+
+    def __init__(self) -> None:
+        self._rows = self._told = 0
+
+    def wrote(self, rows: int) -> None:
+        """So many rows more were written, and are committed."""
+        self._rows += rows
+        if self._rows - self._told >= max(MANY_ROWS, self._told):
+            self._told = self._rows
+            if connection.vendor == "postgresql":
+                own = ", ".join(f'"{model._meta.db_table}"' for model in apps.get_app_config("store").get_models())
+                with connection.cursor() as cursor:
+                    cursor.execute(f"ANALYZE {own}")
 
 
 def replace(table: Table[Any], session_id: int, events: Iterable[Any], hashes: Hashes) -> int:
