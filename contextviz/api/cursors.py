@@ -11,6 +11,7 @@ from uuid import UUID
 import orjson
 
 from contextviz.api.errors import Refused
+from contextviz.store.queries.sessions import SessionPlace
 
 BIGGEST = 2**63 - 1
 HASH_DIGITS = 64
@@ -53,14 +54,14 @@ def read_hash(kind: str, cursor: str | None) -> str:
     return text
 
 
-def read_time_and_number(kind: str, cursor: str | None) -> tuple[datetime, int] | None:
-    """A time and a row's number."""
+def read_session_place(kind: str, cursor: str | None) -> SessionPlace | None:
+    """The session that a page stands behind: whether it has a time, the time it is sorted by, and its number."""
     if cursor is None:
         return None
-    at, number = _read(kind, cursor, 2)
-    if type(number) is not int or not 0 <= number <= BIGGEST:
+    is_dated, at, number = _read(kind, cursor, 3)
+    if type(is_dated) is not bool or type(number) is not int or not 0 <= number <= BIGGEST:
         raise _bad()
-    return _time(at), number
+    return SessionPlace(is_dated, _time(at), number)
 
 
 def read_time_and_id(kind: str, cursor: str | None) -> tuple[datetime, UUID] | None:

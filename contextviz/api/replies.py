@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 from uuid import UUID
@@ -13,6 +14,7 @@ from django.http import HttpResponse
 from ninja import Schema
 
 from contextviz import tasks
+from contextviz.api import cursors
 from contextviz.api.shapes import JobOpened, Text, Tokens
 from contextviz.events.masking import MARGIN_CHARS, safe_cut, without_secrets
 from contextviz.events.masking.secrets import find_secrets
@@ -115,6 +117,49 @@ def page(
 def _page(parts: list[bytes], following: str | None, bodies: Bodies | None) -> HttpResponse:
     body = b'{"items":[' + b",".join(parts) + b'],"next":' + orjson.dumps(following) + b"}"
     return _answer(body, bodies)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The page that is asked for of a list whose items are known by their place in it, from 0: `limit` items from the
+    place `start` on. `kind` is whose cursors those are."""
+
+    kind: str
+    start: int
+    limit: int
+
+    @classmethod
+    def asked(cls, kind: str, limit: int, cursor: str | None) -> Placed:
+        """The page behind a cursor, the first without one. Raises Refused with 422 for a cursor of another list."""
+        return cls(kind, cursors.read_index(kind, cursor), limit)
+
+    @property
+    def stop(self) -> int:
+        """The place behind one item more than the page holds, which says whether the list goes on."""
+        return self.start + self.limit + 1
+
+    def numbered(self, rows: Iterable[Row]) -> list[tuple[int, Row]]:
+        """The list's rows from `start` on, each with its place."""
+        return list(enumerate(rows, start=self.start))
+
+    def reply(
+        self,
+        rows: Sequence[Row],
+        build: Callable[[Row], Schema],
+        *,
+        bodies: Bodies | None = None,
+        at: Callable[[Row], int] | None = None,
+    ) -> HttpResponse:
+        """See `page`. `rows` are those from `start` to `stop`; `at` says the place of one where they are no neighbours
+        (a list of which only some are wanted)."""
+        placed = self.numbered(rows) if at is None else [(at(row), row) for row in rows]
+        return page(
+            placed,
+            limit=self.limit,
+            build=lambda pair: build(pair[1]),
+            cursor=lambda pair: cursors.write(self.kind, pair[0]),
+            bodies=bodies,
+        )
 
 
 def job_opened(job_id: UUID) -> HttpResponse:

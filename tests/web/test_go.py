@@ -115,7 +115,8 @@ def test_the_queries_do_not_follow_the_number_of_sessions(client: Client) -> Non
             client.get(reverse("go"), {"q": "checkout"}, headers={"accept": "application/json"})
         counts.add(len(queries))
 
-    assert len(counts) == 1
+    # Those without a time are asked for only where those with one are too few.
+    assert max(counts) - min(counts) <= 1
 
 
 def test_a_step_leads_to_the_neighbour_on_the_same_kind_of_page(client: Client, demo: dict[str, SessionRow]) -> None:

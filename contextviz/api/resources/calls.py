@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import attrgetter
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
-from contextviz.api import cursors
 from contextviz.api.access import session_read
 from contextviz.api.params import USUAL_ITEMS, Cursor, Limit, Number, SessionId, Unmasked, WithText, reading
-from contextviz.api.replies import one, page
+from contextviz.api.replies import Placed, one
 from contextviz.api.schemas.calls import Call, CallSnapshot, Item, Snapshot, call_of, item_of, snapshot_of, window_of
 from contextviz.api.shapes import PageOf
 from contextviz.api.unmasking import bodies_of
@@ -27,11 +27,10 @@ def list_calls(
     request: HttpRequest, session_id: SessionId, limit: Limit = USUAL_ITEMS, cursor: Cursor = None
 ) -> HttpResponse:
     """The session's model calls, sub-agents' included, in the order they were made."""
-    start = cursors.read_index("calls", cursor)
+    asked = Placed.asked("calls", limit, cursor)
     session_read(request, session_id)
-    found = calls.calls(session_id, start=start, stop=start + limit + 1)
-    build = partial(call_of, prices=price_table())
-    return page(found, limit=limit, build=build, cursor=lambda call: cursors.write("calls", call.index))
+    found = calls.calls(session_id, start=asked.start, stop=asked.stop)
+    return asked.reply(found, partial(call_of, prices=price_table()), at=attrgetter("index"))
 
 
 @router.get("/sessions/{session_id}/calls/{number}", **reading(Call))
@@ -60,21 +59,15 @@ def list_call_items(
     cursor: Cursor = None,
 ) -> HttpResponse:
     """Exactly what a call was given, item by item, in order."""
-    start = cursors.read_index("items", cursor)
+    asked = Placed.asked("items", limit, cursor)
     session_read(request, session_id)
-    window = snapshots.window_of_call(session_id, number - 1, start=start, stop=start + limit + 1)
+    window = snapshots.window_of_call(session_id, number - 1, start=asked.start, stop=asked.stop)
     if window is None:
         raise NotFound(f"The window of call {number} of session {session_id} is not known, or there is no such call.")
     refs = (one.item.text for one in window.items[:limit])
     what = f"session {session_id}, items of call {number}"
     bodies = bodies_of(request, refs, text=text, unmasked=unmasked, what=what)
-    return page(
-        window.items,
-        limit=limit,
-        build=lambda item: item_of(item, bodies),
-        cursor=lambda item: cursors.write("items", item.place),
-        bodies=bodies,
-    )
+    return asked.reply(window.items, lambda item: item_of(item, bodies), at=attrgetter("place"), bodies=bodies)
 
 
 @router.get("/sessions/{session_id}/snapshots", **reading(PageOf[Snapshot]))
@@ -82,7 +75,7 @@ def list_snapshots(
     request: HttpRequest, session_id: SessionId, limit: Limit = USUAL_ITEMS, cursor: Cursor = None
 ) -> HttpResponse:
     """The windows of the session's calls without their items, in order."""
-    start = cursors.read_index("snapshots", cursor)
+    asked = Placed.asked("snapshots", limit, cursor)
     session_read(request, session_id)
-    found = snapshots.snapshots(session_id, start=start, stop=start + limit + 1)
-    return page(found, limit=limit, build=snapshot_of, cursor=lambda row: cursors.write("snapshots", row.index))
+    found = snapshots.snapshots(session_id, start=asked.start, stop=asked.stop)
+    return asked.reply(found, snapshot_of, at=attrgetter("index"))

@@ -9,10 +9,9 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
 from contextviz.analysis.difference import WindowDifference, difference
-from contextviz.api import cursors
 from contextviz.api.access import session_read
 from contextviz.api.params import USUAL_ITEMS, Cursor, Limit, Number, SessionId, Unmasked, WithText, reading
-from contextviz.api.replies import one, page
+from contextviz.api.replies import Placed, one
 from contextviz.api.schemas.compactions import (
     FATES,
     ChangedItem,
@@ -51,20 +50,14 @@ def list_compactions(
     cursor: Cursor = None,
 ) -> HttpResponse:
     """The session's compactions in order, with their summaries' texts where asked for."""
-    start = cursors.read_index("compactions", cursor)
+    asked = Placed.asked("compactions", limit, cursor)
     session_read(request, session_id)
-    found = list(enumerate(calls.compactions(session_id, start=start, stop=start + limit + 1), start=start))
-    refs = (event.summary for _, event in found[:limit] if event.summary)
+    found = calls.compactions(session_id, start=asked.start, stop=asked.stop)
+    refs = (event.summary for event in found[:limit] if event.summary)
     what = f"session {session_id}, summaries of compactions"
     bodies = bodies_of(request, refs, text=text, unmasked=unmasked, what=what)
-    near = _near(session_id, [event for _, event in found[:limit]])
-    return page(
-        found,
-        limit=limit,
-        build=lambda pair: compaction_of(pair[1], bodies, near),
-        cursor=lambda pair: cursors.write("compactions", pair[0]),
-        bodies=bodies,
-    )
+    near = _near(session_id, found[:limit])
+    return asked.reply(found, lambda event: compaction_of(event, bodies, near), bodies=bodies)
 
 
 @router.get("/sessions/{session_id}/compactions/{number}", **reading(CompactionDetail))
@@ -93,24 +86,16 @@ def list_compaction_items(
     cursor: Cursor = None,
 ) -> HttpResponse:
     """The items that a compaction dropped (or kept, or that are new after it), in their order."""
-    kind = f"compaction {fate.value}"
-    start = cursors.read_index(kind, cursor)
+    asked = Placed.asked(f"compaction {fate.value}", limit, cursor)
     session_read(request, session_id)
     found, note = _difference(session_id, calls.get_compaction(session_id, number))
     if found is None:
         raise NotFound(note or "")
-    chosen = [change for change in found.changes if FATES[change.kind] == fate.value]
-    rows = list(enumerate(chosen[start : start + limit + 1], start=start))
-    refs = (change.item.text for _, change in rows[:limit])
+    chosen = [change for change in found.changes if FATES[change.kind] == fate.value][asked.start : asked.stop]
+    refs = (change.item.text for change in chosen[:limit])
     what = f"session {session_id}, items of compaction {number}"
     bodies = bodies_of(request, refs, text=text, unmasked=unmasked, what=what)
-    return page(
-        rows,
-        limit=limit,
-        build=lambda pair: changed_of(pair[1], bodies),
-        cursor=lambda pair: cursors.write(kind, pair[0]),
-        bodies=bodies,
-    )
+    return asked.reply(chosen, lambda change: changed_of(change, bodies), bodies=bodies)
 
 
 def _difference(session_id: int, event: CompactionEvent) -> tuple[WindowDifference | None, str | None]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from django.http import HttpRequest, HttpResponse
 from ninja import P, QueryEx, Router
 
-from contextviz.api import cursors
 from contextviz.api.access import session_read
 from contextviz.api.params import USUAL_ITEMS, Cursor, Limit, SessionId, reading
-from contextviz.api.replies import page
+from contextviz.api.replies import Placed
 from contextviz.api.schemas.engine_events import EngineEvent, engine_event_of
 from contextviz.api.shapes import PageOf
 from contextviz.events.engine_event import EventType
@@ -28,12 +29,7 @@ def list_engine_events(
 ) -> HttpResponse:
     """What context engines did or decided, in the order of time: evaluations, those too after which nothing happened,
     assemblies, retrievals, errors. `type` keeps those of one type."""
-    start = cursors.read_index("engine-events", cursor)
+    asked = Placed.asked("engine-events", limit, cursor)
     session_read(request, session_id)
-    found = engine_events.placed(session_id, start=start, limit=limit + 1, type=type)
-    return page(
-        found,
-        limit=limit,
-        build=lambda pair: engine_event_of(*pair),
-        cursor=lambda pair: cursors.write("engine-events", pair[0]),
-    )
+    found = engine_events.placed(session_id, start=asked.start, limit=limit + 1, type=type)
+    return asked.reply(found, lambda pair: engine_event_of(*pair), at=itemgetter(0))

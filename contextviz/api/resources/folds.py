@@ -7,10 +7,9 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Router
 
-from contextviz.api import cursors
 from contextviz.api.access import session_read
 from contextviz.api.params import USUAL_ITEMS, Cursor, Limit, NodeId, SessionId, Unmasked, WithText, opening, reading
-from contextviz.api.replies import job_opened, one, page
+from contextviz.api.replies import Placed, job_opened, one
 from contextviz.api.schemas.folds import (
     Summary,
     SummaryDetail,
@@ -39,18 +38,12 @@ def list_summaries(
     cursor: Cursor = None,
 ) -> HttpResponse:
     """The summary nodes of the session's store, in the store's order."""
-    start = cursors.read_index("summaries", cursor)
+    asked = Placed.asked("summaries", limit, cursor)
     session_read(request, session_id)
-    found = list(enumerate(summaries.nodes(session_id, start=start, stop=start + limit + 1), start=start))
-    refs = (node.text for _, node in found[:limit])
+    found = summaries.nodes(session_id, start=asked.start, stop=asked.stop)
+    refs = (node.text for node in found[:limit])
     bodies = bodies_of(request, refs, text=text, unmasked=unmasked, what=f"session {session_id}, summaries")
-    return page(
-        found,
-        limit=limit,
-        build=lambda pair: summary_of(pair[1], bodies),
-        cursor=lambda pair: cursors.write("summaries", pair[0]),
-        bodies=bodies,
-    )
+    return asked.reply(found, lambda node: summary_of(node, bodies), bodies=bodies)
 
 
 @router.get("/sessions/{session_id}/summaries/{node_id}", tags=["summaries"], **reading(SummaryDetail))
@@ -84,18 +77,12 @@ def list_topics(
     cursor: Cursor = None,
 ) -> HttpResponse:
     """The topics of the session's conversation map, in the map's order."""
-    start = cursors.read_index("topics", cursor)
+    asked = Placed.asked("topics", limit, cursor)
     session_read(request, session_id)
-    found = list(enumerate(topics.topics(session_id, start=start, stop=start + limit + 1), start=start))
-    notes = (note for _, topic in found[:limit] for note in (topic.thread, topic.status_note) if note)
+    found = topics.topics(session_id, start=asked.start, stop=asked.stop)
+    notes = (note for topic in found[:limit] for note in (topic.thread, topic.status_note) if note)
     bodies = bodies_of(request, notes, text=text, unmasked=unmasked, what=f"session {session_id}, notes of topics")
-    return page(
-        found,
-        limit=limit,
-        build=lambda pair: topic_of(pair[1], bodies),
-        cursor=lambda pair: cursors.write("topics", pair[0]),
-        bodies=bodies,
-    )
+    return asked.reply(found, lambda topic: topic_of(topic, bodies), bodies=bodies)
 
 
 @router.get("/sessions/{session_id}/topic-events", tags=["topics"], **reading(PageOf[TopicEvent]))
@@ -103,12 +90,7 @@ def list_topic_events(
     request: HttpRequest, session_id: SessionId, limit: Limit = USUAL_ITEMS, cursor: Cursor = None
 ) -> HttpResponse:
     """Switches of topic, sub-agents spawned and compactions of the conversation map, in its order."""
-    start = cursors.read_index("topic events", cursor)
+    asked = Placed.asked("topic events", limit, cursor)
     session_read(request, session_id)
-    found = list(enumerate(topics.topic_events(session_id, start=start, stop=start + limit + 1), start=start))
-    return page(
-        found,
-        limit=limit,
-        build=lambda pair: event_of(*pair),
-        cursor=lambda pair: cursors.write("topic events", pair[0]),
-    )
+    found = asked.numbered(topics.topic_events(session_id, start=asked.start, stop=asked.stop))
+    return asked.reply(found, lambda pair: event_of(*pair))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
-from contextviz.api import cursors
 from contextviz.api.access import session_read
 from contextviz.api.params import USUAL_ITEMS, Cursor, Index, Limit, SessionId, Unmasked, WithText, Words, reading
-from contextviz.api.replies import one, page
+from contextviz.api.replies import Placed, one
 from contextviz.api.schemas.messages import MOST_BLOCKS, Message, Problem, message_of, problem_of
 from contextviz.api.shapes import PageOf
 from contextviz.api.unmasking import bodies_of
@@ -30,25 +31,19 @@ def list_messages(
 ) -> HttpResponse:
     """The session's messages, all branches, in the order they are shown. `agent` keeps those of one sub-agent by its
     id, or of the main chain (`main`)."""
-    start = cursors.read_index("messages", cursor)
+    asked = Placed.asked("messages", limit, cursor)
     session_read(request, session_id)
     found = messages.messages(
         session_id,
-        after=start - 1,
+        after=asked.start - 1,
         limit=limit + 1,
         agent=None if agent == MAIN_CHAIN else agent,
         only_agent=bool(agent),
     ).messages
     refs = (block.text for message in found[:limit] for block in message.blocks[:MOST_BLOCKS])
-    what = f"session {session_id}, messages {start + 1} to {start + min(limit, len(found))}"
+    what = f"session {session_id}, messages {asked.start + 1} to {asked.start + min(limit, len(found))}"
     bodies = bodies_of(request, refs, text=text, unmasked=unmasked, what=what)
-    return page(
-        found,
-        limit=limit,
-        build=lambda message: message_of(message, bodies),
-        cursor=lambda message: cursors.write("messages", message.index),
-        bodies=bodies,
-    )
+    return asked.reply(found, lambda message: message_of(message, bodies), at=attrgetter("index"), bodies=bodies)
 
 
 @router.get("/sessions/{session_id}/messages/{index}", **reading(Message))
@@ -69,12 +64,7 @@ def list_problems(
     request: HttpRequest, session_id: SessionId, limit: Limit = USUAL_ITEMS, cursor: Cursor = None
 ) -> HttpResponse:
     """What could not be read as it stands, in the order found."""
-    start = cursors.read_index("problems", cursor)
+    asked = Placed.asked("problems", limit, cursor)
     session_read(request, session_id)
-    found = list(enumerate(calls.problems(session_id, limit=limit + 1, offset=start), start=start))
-    return page(
-        found,
-        limit=limit,
-        build=lambda pair: problem_of(*pair),
-        cursor=lambda pair: cursors.write("problems", pair[0]),
-    )
+    found = asked.numbered(calls.problems(session_id, limit=limit + 1, offset=asked.start))
+    return asked.reply(found, lambda pair: problem_of(*pair))

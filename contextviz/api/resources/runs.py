@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from django.db import transaction
@@ -11,7 +12,6 @@ from django.utils import timezone
 from ninja import P, PathEx, Router
 
 from contextviz import tasks
-from contextviz.api import cursors
 from contextviz.api.access import run_read, session_read
 from contextviz.api.errors import Refused
 from contextviz.api.params import (
@@ -28,7 +28,7 @@ from contextviz.api.params import (
     operation,
     reading,
 )
-from contextviz.api.replies import one, page
+from contextviz.api.replies import Placed, one, page
 from contextviz.api.schemas.calls import Item, item_of
 from contextviz.api.schemas.folds import Summary
 from contextviz.api.schemas.runs import (
@@ -132,9 +132,9 @@ def list_run_calls(
     request: HttpRequest, run_id: RunId, limit: Limit = USUAL_ITEMS, cursor: Cursor = None
 ) -> HttpResponse:
     """The run's calls in order, each with the size of its window; none until it is done."""
-    start = cursors.read_index("run calls", cursor)
-    found = runs.calls(run_read(request, run_id), start, start + limit + 1)
-    return page(found, limit=limit, build=call_of, cursor=lambda call: cursors.write("run calls", call.index))
+    asked = Placed.asked("run calls", limit, cursor)
+    found = runs.calls(run_read(request, run_id), asked.start, asked.stop)
+    return asked.reply(found, call_of, at=attrgetter("index"))
 
 
 @router.get("/runs/{run_id}/calls/{number}", **reading(ReplayCall))
@@ -154,18 +154,12 @@ def list_run_call_items(
     cursor: Cursor = None,
 ) -> HttpResponse:
     """What the engine put into the window of a call, item by item, in order."""
-    start = cursors.read_index("run items", cursor)
+    asked = Placed.asked("run items", limit, cursor)
     row = run_read(request, run_id)
-    window = runs.window(row, number - 1, start, start + limit + 1)
+    window = runs.window(row, number - 1, asked.start, asked.stop)
     refs = (item.item.text for item in window.items[:limit])
     bodies = bodies_of(request, refs, text=text, unmasked=unmasked, what=f"run {row.id}, items of call {number}")
-    return page(
-        window.items,
-        limit=limit,
-        build=lambda item: item_of(item, bodies),
-        cursor=lambda item: cursors.write("run items", item.place),
-        bodies=bodies,
-    )
+    return asked.reply(window.items, lambda item: item_of(item, bodies), at=attrgetter("place"), bodies=bodies)
 
 
 @router.get("/runs/{run_id}/boundaries", **reading(PageOf[Boundary]))
@@ -178,19 +172,13 @@ def list_run_boundaries(
     cursor: Cursor = None,
 ) -> HttpResponse:
     """Where something left the window, in order."""
-    start = cursors.read_index("boundaries", cursor)
+    asked = Placed.asked("boundaries", limit, cursor)
     row = run_read(request, run_id)
-    found = list(enumerate(runs.boundaries(row, start, start + limit + 1), start=start))
-    refs = (made.compaction.summary for _, made in found[:limit] if made.compaction.summary)
+    found = runs.boundaries(row, asked.start, asked.stop)
+    refs = (made.compaction.summary for made in found[:limit] if made.compaction.summary)
     bodies = bodies_of(request, refs, text=text, unmasked=unmasked, what=f"run {row.id}, summaries of boundaries")
-    dropped = runs.messages_at(row, {seq for _, made in found[:limit] for seq in made.dropped[:MOST_DROPPED]})
-    return page(
-        found,
-        limit=limit,
-        build=lambda pair: boundary_of(pair[1], dropped, bodies),
-        cursor=lambda pair: cursors.write("boundaries", pair[0]),
-        bodies=bodies,
-    )
+    dropped = runs.messages_at(row, {seq for made in found[:limit] for seq in made.dropped[:MOST_DROPPED]})
+    return asked.reply(found, lambda made: boundary_of(made, dropped, bodies), bodies=bodies)
 
 
 @router.get("/runs/{run_id}/nodes", **reading(PageOf[Summary]))
@@ -203,18 +191,12 @@ def list_run_nodes(
     cursor: Cursor = None,
 ) -> HttpResponse:
     """The summaries that the engine made, in that order."""
-    start = cursors.read_index("run nodes", cursor)
+    asked = Placed.asked("run nodes", limit, cursor)
     row = run_read(request, run_id)
-    found = list(enumerate(runs.nodes(row, start, start + limit + 1), start=start))
-    refs = (node.text for _, node in found[:limit])
+    found = runs.nodes(row, asked.start, asked.stop)
+    refs = (node.text for node in found[:limit])
     bodies = bodies_of(request, refs, text=text, unmasked=unmasked, what=f"run {row.id}, summaries")
-    return page(
-        found,
-        limit=limit,
-        build=lambda pair: node_of(pair[1], bodies),
-        cursor=lambda pair: cursors.write("run nodes", pair[0]),
-        bodies=bodies,
-    )
+    return asked.reply(found, lambda node: node_of(node, bodies), bodies=bodies)
 
 
 @router.get("/runs/{run_id}/originals/{handle}", **reading(RunOriginalFound))

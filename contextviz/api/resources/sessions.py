@@ -46,9 +46,9 @@ def list_sessions(
     limit: Limit = USUAL_ITEMS,
     cursor: Cursor = None,
 ) -> HttpResponse:
-    """Sessions, the newest first. `search` looks in title, id, agent, model and folder; `since` and `until` at the
-    end of a session (else its start); a time without a zone is UTC."""
-    after = cursors.read_time_and_number(KIND, cursor)
+    """Sessions, the newest first and those without a time last. `search` looks in title, id, agent, model and folder;
+    `since` and `until` at the end of a session (else its start, else when it was read); a time without zone is UTC."""
+    after = cursors.read_session_place(KIND, cursor)
     chosen = LibraryFilter(
         search=search,
         format=format,
@@ -63,7 +63,7 @@ def list_sessions(
         found,
         limit=limit,
         build=lambda pair: session_of(pair[0]),
-        cursor=lambda pair: cursors.write(KIND, pair[1], pair[0].id),
+        cursor=lambda pair: cursors.write(KIND, *pair[1]),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Count, F, Q, QuerySet
 
@@ -48,6 +48,15 @@ SORTS = {
     "cost": "cost_usd",
     "problems": "problem_count",
 }
+
+
+class SessionPlace(NamedTuple):
+    """Where a session stands in the Library's order: whether its source has a time, the time it is sorted by (where
+    there is none: when it was read), and its id."""
+
+    is_dated: bool
+    at: datetime
+    number: int
 
 
 def _row(values: dict[str, Any]) -> SessionRow:
@@ -103,17 +112,24 @@ def _by_time(found: QuerySet[SessionRecord], start: int, many: int, *, descendin
 
 
 def sessions_after(
-    chosen: LibraryFilter, *, after: tuple[datetime, int] | None, limit: int
-) -> list[tuple[SessionRow, datetime]]:
-    """Sessions in the default order, the newest first, each with the time it is sorted by; those behind the place
-    `after` (that time, and the session's id). One query, however far in."""
+    chosen: LibraryFilter, *, after: SessionPlace | None, limit: int
+) -> list[tuple[SessionRow, SessionPlace]]:
+    """Sessions in the Library's order, the newest first and those without a time last, each with its place; those
+    behind the place `after`. Two queries at most, however far in."""
     found = _filtered(chosen)
-    if after is not None:
-        at, number = after
-        # Written so that the index serves it on both databases; `at` alone bounds the range.
-        found = found.filter(sorted_at__lte=at).exclude(sorted_at=at, pk__gte=number)
-    listed = found.order_by("-sorted_at", "-id").values("sorted_at", *_COLUMNS)[:limit]
-    return [(_row(values), at) for values in listed for at in [values.pop("sorted_at")]]
+    listed: list[tuple[SessionRow, SessionPlace]] = []
+    for is_dated in (True, False) if after is None or after.is_dated else (False,):
+        half = found.exclude(_UNDATED) if is_dated else found.filter(_UNDATED)
+        if after is not None and after.is_dated == is_dated:
+            # Written so that the index serves it on both databases; the time alone bounds the range.
+            half = half.filter(sorted_at__lte=after.at).exclude(sorted_at=after.at, pk__gte=after.number)
+        rows = half.order_by("-sorted_at", "-id").values("sorted_at", *_COLUMNS)[: limit - len(listed)]
+        for values in rows:
+            place = SessionPlace(is_dated, values.pop("sorted_at"), values["id"])
+            listed.append((_row(values), place))
+        if len(listed) >= limit:
+            break
+    return listed
 
 
 def _filtered(chosen: LibraryFilter) -> QuerySet[SessionRecord]:

@@ -74,7 +74,7 @@ class Found:
 
 def palette(query: str, *, current: SessionRow | None, job: JobRow | None = None) -> list[Found]:
     """What `query` finds, the likeliest first, at most MOST. `current` is the session being looked at, `job` the one
-    whose id the query is. Four queries at most, however many sessions there are."""
+    whose id the query is. Five queries at most, however many sessions there are."""
     text = " ".join(query[:MOST_CHARS].split())
     is_reference = any(pattern.match(text) for pattern in (_CALL, _COMPACTION, _MESSAGE, _SESSION))
     search = "" if is_reference and current is None else text
