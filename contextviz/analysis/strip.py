@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from contextviz.analysis.composition import Composition
 from contextviz.analysis.composition.categories import CATEGORIES, Category
 from contextviz.events.call import ModelCall
-from contextviz.events.compaction import Compaction, CompactionKind
+from contextviz.events.compaction import Compaction, CompactionKind, ToldSize, told_size
 
 MAX_POINTS = 1400  # more than a screen is wide; each is drawn a dozen times over
 
@@ -52,6 +52,17 @@ class StripTable:
         if reported is not None:
             return reported
         return sum(column[row] or 0 for column in self.categories.values())
+
+    def told(self, row: int) -> ToldSize | None:
+        """What the client told of a row's window after a compaction, where nothing was reported and less than that is
+        known of it (events.compaction.told_size)."""
+        if self.reported[row] is not None:
+            return None
+        own = [
+            ToldSize(one.number, one.after_call, one.tokens_after)
+            for one in self.compactions if one.on_active_path and one.after_call is not None
+        ]  # fmt: skip
+        return told_size(own, self.calls[row], self.total(row))
 
     def _take(self, other: StripTable, row: int) -> None:
         self.calls.append(other.calls[row])

@@ -18,6 +18,7 @@ from contextviz.cli.running import is_up, recorded_port
 from contextviz.events.masking import MARGIN_CHARS, without_secrets
 from contextviz.services.accounts.people import has_signed_in
 from contextviz.services.ingest import digest
+from contextviz.sources.naming import format_name
 from contextviz.store.queries import calls, jobs, sessions
 from contextviz.store.values import JobRow, SessionRow
 
@@ -77,7 +78,7 @@ def files_of(row: JobRow) -> list[str]:
     None where nothing was new."""
     lines: dict[tuple[str, str], list[str]] = {}
     for one in row.result.get("files") or []:
-        what = f"{one.get('format') or 'not recognised'}, {one.get('role')}"
+        what = f"{format_name(one['format']) if one.get('format') else 'not recognised'}, {one.get('role')}"
         why = f", not counted: {one['reason']}" if one.get("reason") else ""
         folder, slash, name = str(one["path"]).rpartition("/")
         lines.setdefault((folder + slash, what + why), []).append(name)
@@ -138,7 +139,7 @@ def describe(row: SessionRow) -> str:
     if row.problem_count:
         notes = calls.notes_of([row.id]).get(row.id, 0)
         parts.append(words.findings(row.problem_count - notes, notes))
-    return shown(f"{row.title or row.source_id} ({row.format}): {', '.join(parts)}")
+    return shown(f"{row.title or row.source_id} ({format_name(row.format)}): {', '.join(parts)}")
 
 
 def address_of(row: SessionRow) -> str:

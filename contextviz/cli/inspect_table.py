@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TextIO
 
+from contextviz.sources.naming import format_name
+
 DASH = "—"
 
 
@@ -53,7 +55,7 @@ def _session_row(one: dict[str, Any]) -> list[str]:
     coverage = one["lines"]["coverage"]
     return [
         safe(one["id"]) + ("" if one["generation"]["state"] == "active" else f" ({one['generation']['state']})"),
-        one["format"],
+        format_name(one["format"]),
         number(one["messages"]["total"]),
         number(one["api_calls"]),
         number(len(one["compactions"])),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -43,6 +44,26 @@ class Compaction:
     duration_seconds: float | None = None
     producer: str | None = None
     summary_note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToldSize:
+    """What a client told of its window: `tokens` right after compaction `number`; calls from `first_call` (the number
+    people read) on came after it."""
+
+    number: int
+    first_call: int
+    tokens: int | None
+
+
+def told_size(told: Sequence[ToldSize], call: int, known: int | None) -> ToldSize | None:
+    """What the client told of a window whose usage was not reported, where that says more than the tokens `known`, in
+    order to show it instead; else None. `told` are one window's, in order, those of branches that were left aside.
+
+    What was sent since the compaction comes on top, so it is the least that the window held; the client's own prompt
+    and tools, which logs leave out, are in it."""
+    last = next((one for one in reversed(told) if one.first_call <= call), None)
+    return last if last is not None and last.tokens is not None and last.tokens > (known or 0) else None
 
 
 @dataclass(slots=True)

@@ -16,6 +16,8 @@ from contextviz.sources.features import Declaration
 ReadItem = SourceFile | Transcript | ReadProblem
 # Why a file that tells something of a session, and is none itself, is not counted.
 BESIDE = "read for the session that it belongs to"
+# The same where that session is not there: beside the file, or in the same upload.
+ALONE = "its session is not among these files; bring both in together"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ from contextviz.store.texts import ids_of
 
 QUERY_TEXTS = 10_000
 FEW_MESSAGES = 500  # not worth a thread
+# Columns that say how a session was read and priced, which another version or another price changes without its files.
+_OURS = frozenset({"read_by", "features", "cost_usd", "cost_basis", "cost_unpriced_calls", "cost_prices"})
 # Every table of a session, children of nothing but it.
 TABLES: tuple[Table[Any], ...] = (
     message.MESSAGES, message.ENTRIES, message.PAIRS, call.CALLS, call.COMPACTIONS, call.PROBLEMS, window.ITEMS,
@@ -52,12 +54,14 @@ class Derived:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What saving did: the session's id, whether it is new, how many rows changed, and its revision now."""
+    """What saving did: the session's id, whether it is new, how many rows changed, and its revision now. `is_changed`
+    says whether anything differs that is read from its files, which may be in no row: a title, a window, a hint."""
 
     session_id: int
     is_new: bool
     changed_rows: int
     revision: int
+    is_changed: bool = False
 
 
 @dataclass(slots=True)
@@ -96,9 +100,11 @@ def save_transcript(transcript: Transcript, derived: Derived, *, now: datetime, 
         and bytes(series.strips) == derived.strips
         and bytes(series.compositions) == derived.compositions
     )
+    differing = _differing(record, transcript, derived)
     is_same = detail is not None and bytes(detail.body) == body and is_same_series and _is_same_budget(record, derived)
-    if is_same and not write.changed and not _differs(record, transcript, derived):
+    if is_same and not write.changed and not differing:
         return Saved(record.pk, False, 0, record.revision)
+    is_changed = bool(write.changed or differing - _OURS) or detail is None or not session.tells_same(detail.body, body)
     _save_record(record, transcript, derived, is_new=is_new, now=now)
     SessionDetailRecord.objects.update_or_create(
         session=record, defaults={"body": body, "row_hashes": pack_hashes(write.hashes)}
@@ -110,7 +116,7 @@ def save_transcript(transcript: Transcript, derived: Derived, *, now: datetime, 
         BudgetRecord.objects.update_or_create(session=record, defaults={"body": derived.budget})
     else:
         BudgetRecord.objects.filter(session=record).delete()
-    return Saved(record.pk, is_new, write.changed, record.revision)
+    return Saved(record.pk, is_new, write.changed, record.revision, is_changed)
 
 
 def _is_same_budget(record: SessionRecord, derived: Derived) -> bool:
@@ -137,8 +143,9 @@ def _values(transcript: Transcript, derived: Derived) -> dict[str, Any]:
     return {name: getattr(wanted, name) for name in session.FILLED} | dict(derived.numbers)
 
 
-def _differs(record: SessionRecord, transcript: Transcript, derived: Derived) -> bool:
-    return any(getattr(record, name) != value for name, value in _values(transcript, derived).items())
+def _differing(record: SessionRecord, transcript: Transcript, derived: Derived) -> set[str]:
+    """The columns in which the session's row is to change."""
+    return {name for name, value in _values(transcript, derived).items() if getattr(record, name) != value}
 
 
 def _save_record(

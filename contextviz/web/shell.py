@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -14,13 +15,15 @@ from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
 from contextviz.services.accounts.people import has_others
-from contextviz.store.queries import alerts, jobs, preferences, sessions
+from contextviz.store.queries import alerts, jobs, live, preferences, sessions
 from contextviz.store.queries.preferences import Preferences
 from contextviz.store.values import SessionRow
 
 RECENT = 10
 # How long after its last news a session still counts as going on, as on the Live page.
 IDLE = timedelta(minutes=5)
+# How long the Live page keeps a session of which something was told.
+NEWS = timedelta(minutes=15)
 DENSITY_COOKIE = "contextviz_density"
 
 
@@ -59,24 +62,36 @@ def recent(request: HttpRequest) -> list[RecentSession]:
     """The newest sessions; none before signing in."""
     if not request.user.is_authenticated:
         return []
-    return [recent_session(row) for row in sessions.recent_sessions(RECENT)]
+    rows = sessions.recent_sessions(RECENT)
+    states = states_of(rows, timezone.now())
+    return [recent_session(row, states[row.id]) for row in rows]
 
 
-def state_of(row: SessionRow, now: datetime) -> str:
+def states_of(rows: Sequence[SessionRow], now: datetime) -> dict[int, str]:
+    """The states of sessions by their ids (see state_of). One query where a session without times changed here within
+    IDLE, else none."""
+    undated = [row.id for row in rows if now - row.updated_at <= IDLE and not (row.ended_at or row.started_at)]
+    told = live.told_since(undated, now - NEWS) if undated else frozenset()
+    return {row.id: state_of(row, now, is_told=row.id in told) for row in rows}
+
+
+def state_of(row: SessionRow, now: datetime, *, is_told: bool = False) -> str:
     """running or idle. It runs where its file changed here within IDLE and either its last line is half written or the
-    last time in it is as new; a copy of an old session, and one without times, is idle."""
+    last time in it is as new; without any time, where something was told of it since it was found (`is_told`), as on
+    the Live page. A copy of an old session is idle."""
     if now - row.updated_at > IDLE:
         return "idle"
     last = row.ended_at or row.started_at
-    return "running" if row.is_growing or (last is not None and now - last <= IDLE) else "idle"
+    is_new = is_told if last is None else now - last <= IDLE
+    return "running" if row.is_growing or is_new else "idle"
 
 
-def recent_session(row: SessionRow) -> RecentSession:
+def recent_session(row: SessionRow, state: str) -> RecentSession:
     """A session as the side bar shows it."""
     return RecentSession(
         reverse("session", args=[row.id]),
         row.title or row.source_id,
-        state_of(row, timezone.now()),
+        state,
         row.occupancy_tokens,
         row.window,
         row.compaction_threshold,

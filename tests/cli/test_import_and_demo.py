@@ -34,7 +34,7 @@ def test_a_folder_is_imported_and_each_session_told_with_its_address(tmp_path: P
     told = run("import", str(tmp_path))
 
     row = sessions.recent_sessions(1)[0]
-    assert "alpha question 0 (claude-code): 6 messages, 3 calls" in told
+    assert "alpha question 0 (Claude Code): 6 messages, 3 calls" in told
     assert f"/sessions/{row.id}/" in told
     assert "Read 1 file: 1 session (1 new)." in told
     assert "contextviz up" in told
@@ -46,7 +46,7 @@ def test_every_file_and_every_problem_is_told(tmp_path: Path) -> None:
 
     told = run("import", str(tmp_path))
 
-    assert "one.jsonl: claude-code, session" in told
+    assert "one.jsonl: Claude Code, session" in told
     assert "passed by, since they are no transcripts: notes.txt" in told
     assert "(line 5)" in told
 
@@ -56,7 +56,7 @@ def test_many_files_of_a_folder_that_came_to_the_same_have_a_line(tmp_path: Path
         name = f"0b1c2d3e-0000-4000-8000-{number:012d}"
         (tmp_path / f"{name}.jsonl").write_text(claude_lines(1, session=name))
 
-    lines = [line for line in run("import", str(tmp_path)).splitlines() if "claude-code, session" in line]
+    lines = [line for line in run("import", str(tmp_path)).splitlines() if "Claude Code, session" in line]
 
     assert len(lines) == 1
     assert "  5 files, 0b1c2d3e-0000-4000-8000-000000000001.jsonl to " in lines[0]
@@ -83,7 +83,7 @@ def test_what_looks_like_a_secret_is_masked_wherever_import_prints_it(tmp_path: 
 
     told = run("import", str(tmp_path))
 
-    assert "(claude-code): 4 messages" in told and KEY[:24] not in told
+    assert "(Claude Code): 4 messages" in told and KEY[:24] not in told
     assert before or "use [api key masked]" in told
 
 

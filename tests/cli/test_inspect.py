@@ -83,6 +83,15 @@ def test_the_table_is_for_people(demo: Path) -> None:
     assert "5d0c1f3e-7a42-4b1c-9a55-2f6f1f0e9d11" in out and "Total: 4 sessions" in out
 
 
+def test_the_table_has_the_names_of_formats_and_the_report_their_keys(demo: Path) -> None:
+    keys = {one["format"] for one in json.loads(printed(demo, json=True)[1])["sessions"]}
+    lines = [line.split("  ") for line in printed(demo)[1].split("\n\n")[0].splitlines()[1:]]
+
+    assert "claude-code" in keys
+    cells = {cell.strip() for line in lines for cell in line}
+    assert {"Claude Code", "lossless-claw store"} <= cells and not cells & {"claude-code", "lossless-claw"}
+
+
 def test_escape_sequences_in_a_transcript_do_not_reach_the_terminal(tmp_path: Path) -> None:
     header = {"type": "session", "version": 3, "id": "x\x1b[2Jy", "timestamp": "2026-01-01T00:00:00Z", "cwd": "/"}
     message = {"type": "message", "id": "a", "parentId": None, "message": {"role": "user", "content": "hello"}}

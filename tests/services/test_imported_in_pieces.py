@@ -12,6 +12,7 @@ from contextviz.services import digest
 from contextviz.services.digest.known import KnownFiles, root_of
 from contextviz.services.ingest import import_paths
 from contextviz.sources.files import NamedPath
+from contextviz.sources.joining import HASHED
 from contextviz.store.models import ProblemRecord, SessionRecord
 from contextviz.store.queries import jobs
 from contextviz.store.values import JobRow
@@ -81,6 +82,33 @@ def test_conversations_in_pieces_are_those_of_the_whole_folder(
     first = 3 if after == "whole" else 4
     own = 1 if with_state else 0
     assert known() == {"first": (first, first + own), "second": (4, 4 + own)}
+
+
+@pytest.mark.parametrize("before", ["folders", "files", "events"])
+def test_an_unchanged_folder_is_called_as_the_whole_calls_it(tmp_path: Path, before: str) -> None:
+    folder = talks(tmp_path / "conversations", with_state=False)
+    parts = [one / "events" for one in pieces(folder, "folders")] if before == "events" else pieces(folder, before)
+    for piece in parts:
+        bring_in(piece)
+    assert not {"first", "second"} & set(known()) and any(name.startswith(HASHED) for name in known())
+
+    job = bring_in(folder)
+
+    assert known() == {"first": (3, 3), "second": (3, 3)} and job.state == "done"
+    for piece in (folder, *parts):
+        assert bring_in(piece).outcome.startswith("Nothing new")
+    assert set(known()) == {"first", "second"}
+
+
+@pytest.mark.parametrize("is_document", [False, True])
+def test_what_no_folder_names_stays_as_it_is_called(tmp_path: Path, is_document: bool) -> None:
+    place = tmp_path / "conversations" / "first"
+    write(place / "event-00000-x.json", events_of("first") if is_document else events_of("first")[1])
+    bring_in(place)
+    [before] = known()
+
+    assert bring_in(place.parent).outcome.startswith("Nothing new")
+    assert list(known()) == [before]
 
 
 def test_what_is_told_of_a_file_stays_with_it_under_its_longer_name(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ import pytest
 from django.test import Client
 
 from contextviz.sources.features import FEATURES, from_bits
+from contextviz.sources.naming import format_name
 from contextviz.sources.registry import READERS
 from contextviz.store.models import SessionRecord
 from contextviz.web.pages.guide.coverage import Cell, CoveragePage, coverage_page
-from contextviz.web.pages.library.rows import format_name
 from tests.accounts.cast import Cast, the_cast, upload_as
 from tests.services.building import claude_lines, upload
 

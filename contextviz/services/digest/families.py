@@ -17,7 +17,7 @@ from contextviz.services.digest.audience import Audience
 from contextviz.services.digest.batch import BatchFile, distinct, files_of_session
 from contextviz.sources.joining import EVENTS_FORMAT, TELEMETRY_FORMAT
 from contextviz.store.bulk import chunks
-from contextviz.store.models import EntryRecord, SessionArtifactRecord, SessionRecord
+from contextviz.store.models import EntryRecord, SessionRecord
 
 AT_ONCE = 300
 # A family larger than this is no family: a made-up id would have every session read again each time.
@@ -121,12 +121,11 @@ def files_of_family(session_ids: Iterable[int]) -> list[BatchFile]:
     return distinct(file for number in session_ids for file in files_of_session(number))
 
 
-def companions(files: Sequence[BatchFile], audience: Audience) -> list[BatchFile]:
-    """What must be read with `files`, which are newer versions of files of sessions here: the rest of their families.
-    Three queries."""
+def companions(files: Sequence[BatchFile], touched: Iterable[int], audience: Audience) -> list[BatchFile]:
+    """What must be read with `files`, which are newer versions of files of the sessions `touched`: the rest of their
+    families. The queries of `families`, and one for each relative."""
     paths = {one.source_path for one in files if one.source_path}
-    links = SessionArtifactRecord.objects.filter(source_path__in=list(paths)[:AT_ONCE])
-    known = list(links.values_list("session_id", flat=True).distinct()) if paths and len(paths) <= AT_ONCE else []
+    known = sorted(touched) if len(paths) <= AT_ONCE else []
     contents = {one.sha256 for one in files}
     return [
         file

@@ -17,6 +17,7 @@ from contextviz.services.digest.audience import Audience
 from contextviz.services.digest.batch import BatchFile, contents, files_of_session, of_link, path_of, relation
 from contextviz.sources.account_exports import UPDATED
 from contextviz.sources.cortext.state import is_state_file
+from contextviz.sources.files import probe
 from contextviz.sources.joining import (
     HASHED,
     LOG_FORMAT,
@@ -30,6 +31,8 @@ from contextviz.sources.joining import (
     is_part,
     names_of,
 )
+from contextviz.sources.openhands.shapes import folder_of, part_of
+from contextviz.sources.values import as_dict
 from contextviz.store.bulk import chunks
 from contextviz.store.models import (
     MessageRecord,
@@ -229,6 +232,25 @@ def _same_events(session: Session, own: Sequence[BatchFile], audience: Audience)
         if is_within and (is_unnamed or is_at):
             found.append(one)
     return found
+
+
+def named_by_now(files: Sequence[BatchFile], audience: Audience) -> frozenset[int]:
+    """The artifacts of OpenHands' events that came without their folder, whose sessions are called after nothing, and
+    that are in their folder among `files`: read again they are a session of its name. One query for 300 JSON files."""
+    placed = {one.artifact_id: one for one in files if one.name.endswith(".json") and folder_of(one.name)}
+    folders: dict[str, list[int]] = {}
+    for part in chunks(placed, MOST_LOOKED_AT):
+        links = SessionArtifactRecord.objects.filter(
+            audience.joins("session__"), artifact_id__in=part, session__format=OPENHANDS,
+            session__source_id__startswith=HASHED,
+        ).exclude(session__status="deleting")  # fmt: skip
+        for artifact, name in links.values_list("artifact_id", "name"):
+            one = placed[artifact]
+            # A document that holds a whole session is called after its first event, wherever it lies.
+            if not folder_of(name) and part_of(as_dict(probe(one.path, one.name).document)) == "event":
+                folders.setdefault(folder_of(one.name), []).append(artifact)
+    # A single event in two places says nothing of two sessions (see _same_events).
+    return frozenset(artifact for own in folders.values() if len(own) > 1 for artifact in own)
 
 
 def is_lesser(session: Session, own: Sequence[BatchFile], twin: Sequence[BatchFile]) -> bool:

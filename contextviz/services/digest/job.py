@@ -14,10 +14,11 @@ from contextviz.services.cleaning import drop_unused_artifacts
 from contextviz.services.digest.audience import Audience, audience_of, keep_private
 from contextviz.services.digest.batch import BatchFile, files_of_batch, fingerprint_of
 from contextviz.services.digest.collecting import EMPTIED_WORDS, collect
+from contextviz.services.digest.halves import named_by_now
 from contextviz.services.digest.lost import note_lost
 from contextviz.services.digest.outcome import Outcome, count, kept_for_later, nothing, success, was
 from contextviz.services.digest.reading import LISTED, Reading
-from contextviz.services.digest.selecting import Selection, apart, selected
+from contextviz.services.digest.selecting import Links, Selection, apart, selected
 from contextviz.services.digest.together import read_together
 from contextviz.services.inbox.gathering import gather, settle
 from contextviz.services.jobs import JobFailed, JobRun, perform
@@ -45,9 +46,10 @@ def _digest(run: JobRun) -> str:
         raise JobFailed("None of the files of this upload is here any more. Send them again.", can_retry=False)
     fingerprint = fingerprint_of(files)
     audience = audience_of(batch)
-    again = frozenset() if run.params.get("followed") else _with_gone_sessions(files)
+    again = frozenset() if run.params.get("followed") else _with_gone_sessions(files) | named_by_now(files, audience)
     known = [] if again else _read_before(files, fingerprint, audience)
-    chosen = Selection([], known) if known else selected(files, audience, again)
+    links = Links(audience)
+    chosen = Selection([], known) if known else selected(files, links, again)
     if not chosen.files:
         known = chosen.settled
         note_lost(files, [], audience, now=timezone.now())
@@ -56,7 +58,7 @@ def _digest(run: JobRun) -> str:
         keep_private(run.id, batch, known)
         settle(run, known)
         return f"Nothing new: {count(len(files), 'file')} with the same content {was(len(files))} read before."
-    outcome = _read(run, chosen, audience)
+    outcome = _read(run, chosen, links)
     read_together(run, chosen.files, outcome, audience)
     note_lost(files, outcome.files, audience, now=timezone.now())
     outcome.unchanged.extend(chosen.settled)
@@ -78,9 +80,10 @@ def _digest(run: JobRun) -> str:
     return success(outcome, len(files))
 
 
-def _read(run: JobRun, chosen: Selection, audience: Audience) -> Outcome:
+def _read(run: JobRun, chosen: Selection, links: Links) -> Outcome:
     """Read the files: at once, but of followed ones each session that stands alone by itself."""
-    parts, rest = apart(chosen.files, audience) if run.params.get("followed") else ([], chosen.files)
+    audience = links.audience
+    parts, rest = apart(chosen.files, links) if run.params.get("followed") else ([], chosen.files)
     if len(parts) + bool(rest) < 2:
         return Reading(run, chosen.files, audience, depending=chosen.depending).read_all()
     outcome = Outcome()

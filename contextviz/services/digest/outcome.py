@@ -9,6 +9,11 @@ from contextviz.events.session import SourceFile
 from contextviz.services.incoming.sniff import READABLE
 
 WAITING_DAYS = 30  # as long as a log is kept for a session that does not come
+# Of files that readers know and that hold no session: the list of what can be read would not help.
+NOT_KEPT = (
+    "What only tells of a session is not kept without it: bring it in together with the session's file, even where the "
+    "session is here already."
+)
 
 
 @dataclass(slots=True)
@@ -71,4 +76,5 @@ def nothing(outcome: Outcome) -> str:
     reasons = list(dict.fromkeys([*reasons, *(one.message for one in outcome.problems)]))
     said = "; ".join(one.rstrip(".") for one in reasons[:3]) or "no messages in it"
     more = f" (and {len(reasons) - 3} more)" if len(reasons) > 3 else ""
-    return f"Nothing to show: {said}{more}. {READABLE}"
+    is_beside = bool(outcome.files) and all(one.role in ("index", "trace") for one in outcome.files)
+    return f"Nothing to show: {said}{more}. {NOT_KEPT if is_beside else READABLE}"

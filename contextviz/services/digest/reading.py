@@ -54,6 +54,7 @@ from contextviz.store.memory import give_back, keep_little
 from contextviz.store.models import SessionArtifactRecord, SessionRecord
 from contextviz.store.rows.session import key_of
 from contextviz.store.search import last_pack
+from contextviz.store.tables import Planner
 from contextviz.store.texts import StoreTextPool, TextReader
 from contextviz.store.writes import MissingTexts, Saved, save_transcript
 
@@ -93,6 +94,7 @@ class Reading:
         self._bytes_put = 0
         self._known_packs = 0  # the newest pack that was there before
         self._memory = ReadingMemory()
+        self._planner = Planner()
         self._outcome = Outcome()
 
     def read_all(self) -> Outcome:
@@ -317,12 +319,13 @@ class Reading:
             "session saved session=%d rows=%d ms=%d", saved.session_id, saved.changed_rows, _milliseconds(now)
         )  # fmt: skip
         self._memory.saved(saved.session_id)
+        self._planner.wrote(saved.changed_rows)
         self._note(saved)
         return saved.session_id
 
     def _note(self, saved: Saved) -> None:
         found = self._outcome
-        changed = found.updated if saved.changed_rows else found.unchanged
+        changed = found.updated if saved.is_changed else found.unchanged
         (found.new if saved.is_new else changed).append(saved.session_id)
 
     def _own_files(self, transcript: Transcript) -> list[BatchFile]:

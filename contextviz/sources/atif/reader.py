@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from contextviz.events.session import Session, SourceFile
+from contextviz.events.session import Session, Transcript
 from contextviz.sources.atif.trajectory import TrajectoryReader, check_totals
 from contextviz.sources.features import declared
 from contextviz.sources.plain.draft import Draft
-from contextviz.sources.plain.load import NotReadable, load, refused
+from contextviz.sources.plain.load import load, read_whole
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.values import as_dict, as_id, as_list, as_text
 
@@ -56,7 +57,8 @@ class AtifReader:
                 folder = found.probe.name.rpartition("/")[0]
                 parents[f"{folder}/{ref}".strip("/")] = _id_of(document, found.probe)
         for found in files:
-            yield from _read(found, options, taken, parents.get(found.probe.name))
+            parent = parents.get(found.probe.name)
+            yield from read_whole(found, partial(_read, found.probe, options, taken, parent))
 
 
 def _id_of(document: Json, probe: Probe) -> str:
@@ -68,13 +70,8 @@ def _id_of(document: Json, probe: Probe) -> str:
     return "atif-" + hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:16]
 
 
-def _read(found: Found, options: ReadOptions, taken: dict[str, int], parent: str | None) -> Iterator[ReadItem]:
-    probe = found.probe
-    try:
-        value, surrogates = load(probe)
-    except NotReadable as why:
-        yield from refused(found, str(why))
-        return
+def _read(probe: Probe, options: ReadOptions, taken: dict[str, int], parent: str | None) -> Transcript:
+    value, surrogates = load(probe)
     document = as_dict(value)
     name = _id_of(document, probe)
     taken[name] = taken.get(name, 0) + 1
@@ -96,9 +93,5 @@ def _read(found: Found, options: ReadOptions, taken: dict[str, int], parent: str
         session.hints["continued_in"] = ref[:500]
     if session.model is None:
         session.model = as_text(about.get("model_name")) or as_text(about.get("model"))
-    if surrogates:
-        draft.transcript.lines.lone_surrogates = surrogates
-        text = f"{surrogates} half emoji replaced by U+FFFD"
-        draft.problem("lone_surrogate", text, "info", value=surrogates)
-    yield SourceFile(probe.name, FORMAT, "session", True, None, probe.size, name)
-    yield draft.finish()
+    draft.note_surrogates(surrogates)
+    return draft.finish()

@@ -320,5 +320,8 @@ def _unlogged(transcript: Transcript, parts: Parts) -> None:
 
 def _note_alone(transcript: Transcript, parts: Parts) -> None:
     transcript.session.parent = parts.alone
-    message = f"a sub-agent's transcript without its session ({parts.alone}); read as a session of its own"
+    message = (
+        f"a sub-agent's transcript whose session ({parts.alone}) is not among these files; read as a session of its "
+        "own until that is here"
+    )
     transcript.problems.append(ReadProblem("subagent_alone", message, "info", parts.files[0].name))

@@ -11,7 +11,7 @@ from contextviz.sources.claude_code.detect import FORMAT, detect
 from contextviz.sources.claude_code.group import Group, groups
 from contextviz.sources.claude_code.load import Loaded, load
 from contextviz.sources.features import declared
-from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
+from contextviz.sources.source import ALONE, Detection, Found, Probe, ReadItem, ReadOptions
 
 
 class ClaudeCodeReader:
@@ -45,7 +45,8 @@ class ClaudeCodeReader:
                 del item  # not held while the next session is read
         for one in files:
             if one.probe.name not in listed:
-                yield _listed(one, None)
+                is_index = one.detection.role == "index"
+                yield _listed(replace(one, detection=replace(one.detection, reason=ALONE)) if is_index else one, None)
 
 
 def _read_group(group: Group, known: Known, options: ReadOptions) -> Iterator[ReadItem]:

@@ -65,7 +65,7 @@ class CopilotCliReader:
 def _read(one: _Named, options: ReadOptions, *, is_alone: bool) -> Iterator[ReadItem]:
     found, probe = one.found, one.found.probe
     if probe.document is not None and is_old_document(probe.document):
-        yield from read_whole(found, one.id, lambda: read_old(found, options))
+        yield from read_whole(found, lambda: read_old(found, options))
         return
     transcript, broken = read_growing(
         CopilotCliReader.name, found, options, lambda looked: SessionLog(looked, one.id, options),

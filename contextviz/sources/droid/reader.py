@@ -15,7 +15,7 @@ from contextviz.sources.features import declared
 from contextviz.sources.lines import JsonLines
 from contextviz.sources.plain.draft import Draft
 from contextviz.sources.plain.growing import Growing, feed, finished, grown, title_of
-from contextviz.sources.source import BESIDE, Detection, Found, Probe, ReadItem, ReadOptions
+from contextviz.sources.source import ALONE, BESIDE, Detection, Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.values import as_id, as_text
 
 SETTINGS = ".settings.json"
@@ -108,7 +108,7 @@ def _settings(files: Sequence[Found], opened: dict[str, _Opened]) -> Iterator[Re
         owner = by_stem.get(stem) or by_name.get(stem.rsplit("/", 1)[-1])
         if owner is not None and probe.document is not None:
             owner.settings = settings_of(probe.document)
-        reason = BESIDE if owner is not None else "no session beside it"
+        reason = BESIDE if owner is not None else ALONE
         yield SourceFile(probe.name, FORMAT, "index", False, reason, probe.size, owner.id if owner else None)
 
 

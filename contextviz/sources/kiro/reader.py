@@ -13,7 +13,7 @@ from contextviz.sources.kiro.saved import id_of, read_saved
 from contextviz.sources.kiro.sidecar import add
 from contextviz.sources.plain.growing import finished, grown, told_id
 from contextviz.sources.plain.load import read_whole
-from contextviz.sources.source import BESIDE, Detection, Found, Probe, ReadItem, ReadOptions
+from contextviz.sources.source import ALONE, BESIDE, Detection, Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.values import as_dict, as_id
 
 
@@ -68,7 +68,7 @@ class KiroReader:
         for beside in sidecars:
             looked = beside.probe
             owner = opened.get(_told(looked) or "")
-            why = BESIDE if owner is not None else "no log beside it"
+            why = BESIDE if owner is not None else ALONE
             if owner is not None:
                 owner.sidecar = looked
             yield SourceFile(looked.name, FORMAT, "index", False, why, looked.size, owner.id if owner else None)
@@ -96,7 +96,7 @@ def _is_document(probe: Probe) -> bool:
 def _read(one: _Opened, options: ReadOptions, *, is_alone: bool) -> Iterator[ReadItem]:
     found, probe = one.found, one.found.probe
     if _is_document(probe):
-        yield from read_whole(found, one.id, lambda: read_saved(found, options))
+        yield from read_whole(found, lambda: read_saved(found, options))
         return
     growing, broken = grown(
         KiroReader.name, found, options, lambda looked: KiroLog(looked, one.id, options),

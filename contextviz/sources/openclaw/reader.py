@@ -27,7 +27,7 @@ from contextviz.sources.openclaw.traces.exported import entry_of, header_of, is_
 from contextviz.sources.openclaw.traces.fingerprints import Imprints
 from contextviz.sources.openclaw.traces.trajectory import is_event, is_written, read_trajectory
 from contextviz.sources.openclaw.traces.values import SessionTrace, Traces
-from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
+from contextviz.sources.source import ALONE, Detection, Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.sqlite import UnreadableStore, open_store
 from contextviz.sources.values import as_id, as_text, told
 
@@ -37,6 +37,7 @@ EXPORT = (
     "an exported trajectory, read as its session since the transcript is not among these files: it has the entries of "
     "the active branch"
 )
+INDEX_ALONE = f"the session index; {ALONE}"
 ALONE_WITH = frozenset({"session", "index", "ignored"})
 
 
@@ -51,6 +52,7 @@ class Reading:
     shared: set[str] = field(default_factory=set)
     sessions: frozenset[str] = frozenset()
     is_alone: bool = False
+    is_index_alone: bool = False
     traces: Traces = field(default_factory=Traces)
     traced: set[str] = field(default_factory=set)
     exports: list[Found] = field(default_factory=list)
@@ -97,6 +99,7 @@ class OpenClawReader:
         plans = planned([one for one in files if one.detection.role in ("session", "archive")])
         reading.shared = shared(plans)
         reading.is_alone = len(plans) == 1 and all(one.detection.role in ALONE_WITH for one in files)
+        reading.is_index_alone = all(one.detection.role in ("index", "ignored") for one in files)
         reading.sessions = frozenset(plan.session_id for plan in plans) | frozenset(plan.family for plan in plans)
         for one in files:
             if one.detection.role == "index":
@@ -120,7 +123,7 @@ def _source(found: Found, *, is_counted: bool, reason: str | None, session: str 
 
 
 def _read_index(found: Found, reading: Reading) -> Iterator[ReadItem]:
-    yield _source(found, is_counted=False, reason=found.detection.reason)
+    yield _source(found, is_counted=False, reason=INDEX_ALONE if reading.is_index_alone else found.detection.reason)
     name, document = found.probe.name, found.probe.document
     if document is None and found.probe.size:
         try:

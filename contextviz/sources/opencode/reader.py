@@ -227,10 +227,7 @@ def _read(one: _Export, options: ReadOptions, told: set[str]) -> Iterator[ReadIt
     for child in one.family():
         _subagent(draft, child)
     for part in [one, *one.family()]:
-        if part.surrogates:
-            transcript.lines.lone_surrogates += part.surrogates
-            text = f"{part.surrogates} half emoji replaced by U+FFFD"
-            draft.problem("lone_surrogate", text, "info", value=part.surrogates)
+        draft.note_surrogates(part.surrogates)
         transcript.files.extend(probe.name for probe in part.files if probe.name not in transcript.files)
         for probe in part.files if part.role == "session" else []:
             if probe.name not in told:

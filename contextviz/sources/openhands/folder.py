@@ -13,10 +13,10 @@ from contextviz.events.session import Session, SourceFile
 from contextviz.events.times import instant
 from contextviz.sources.joining import HASHED
 from contextviz.sources.openhands.shapes import Part, folder_of, generation_of, model_of, place_of
-from contextviz.sources.openhands.talk import FORMAT, Talk, note_surrogates, stats_of, title_of
+from contextviz.sources.openhands.talk import FORMAT, Talk, stats_of, title_of
 from contextviz.sources.openhands.usage import Ledger
 from contextviz.sources.plain.load import NotReadable, load, refused
-from contextviz.sources.source import BESIDE, Found, ReadItem, ReadOptions
+from contextviz.sources.source import ALONE, BESIDE, Found, ReadItem, ReadOptions
 from contextviz.sources.values import as_dict, as_id, as_int, as_list, as_text
 
 COPIES = "a page of events that are read from their own files"
@@ -63,7 +63,7 @@ def read_folder(folder: str, talk: Conversation, options: ReadOptions, taken: di
     if not steps:
         yield from items
         for one in talk.beside:
-            yield SourceFile(one.probe.name, FORMAT, "index", False, "no events beside it", one.probe.size)
+            yield SourceFile(one.probe.name, FORMAT, "index", False, ALONE, one.probe.size)
         return
     reading, name = _begin(folder, talk, steps[0], options, taken)
     for one in talk.beside:
@@ -78,7 +78,7 @@ def read_folder(folder: str, talk: Conversation, options: ReadOptions, taken: di
             except NotReadable as why:
                 yield from refused(step.found, str(why))
                 continue
-            note_surrogates(reading.draft, surrogates)
+            reading.draft.note_surrogates(surrogates)
         if probe.name not in told:
             told.add(probe.name)
             yield SourceFile(probe.name, FORMAT, "session", True, None, probe.size, name)

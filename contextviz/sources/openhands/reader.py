@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from contextviz.events.problem import ReadProblem
-from contextviz.events.session import Session, SourceFile
+from contextviz.events.session import Session, SourceFile, Transcript
 from contextviz.sources.features import declared
 from contextviz.sources.openhands.folder import conversations, free, hashed, read_folder
 from contextviz.sources.openhands.rows import read_rows
 from contextviz.sources.openhands.shapes import CACHE_FOLDER, are_rows, is_event, mostly, part_of
-from contextviz.sources.openhands.talk import FORMAT, Talk, note_surrogates
+from contextviz.sources.openhands.talk import FORMAT, Talk
 from contextviz.sources.openhands.usage import Ledger
 from contextviz.sources.plain.growing import read_growing
-from contextviz.sources.plain.load import NotReadable, first_elements, load, refused
+from contextviz.sources.plain.load import first_elements, load, read_whole
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.values import as_dict, as_id, as_list
 
@@ -54,7 +55,7 @@ class OpenHandsReader:
             if layout in ("row", "rows"):
                 yield from read_rows(found, options, taken, seen)
             elif layout in ("list", "trajectory"):
-                yield from _list(found, options, taken)
+                yield from read_whole(found, partial(_list, found.probe, options, taken))
             elif layout == "lines":
                 yield from _lines(found, options, taken, is_alone=len(files) == 1)
         parts = [
@@ -82,22 +83,16 @@ def _layout(probe: Probe) -> Layout | None:
     return "rows" if _ROW_HEAD.match(probe.head) else None
 
 
-def _list(found: Found, options: ReadOptions, taken: dict[str, int]) -> Iterator[ReadItem]:
-    """A JSON list of events, or an object that holds one."""
-    probe = found.probe
-    try:
-        value, surrogates = load(probe)
-    except NotReadable as why:
-        yield from refused(found, str(why))
-        return
+def _list(probe: Probe, options: ReadOptions, taken: dict[str, int]) -> Transcript:
+    """A JSON list of events, or an object that holds one; raises NotReadable."""
+    value, surrogates = load(probe)
     events = as_list(value) or as_list(as_dict(value).get("trajectory"))
     name = free(hashed(events[0] if events else None), taken)
     talk = Talk(Session(name, FORMAT), probe.name, options, Ledger())
-    note_surrogates(talk.draft, surrogates)
+    talk.draft.note_surrogates(surrogates)
     for event in events:
         talk.take(event)
-    yield SourceFile(probe.name, FORMAT, "session", True, None, probe.size, name)
-    yield talk.finish()
+    return talk.finish()
 
 
 def _lines(found: Found, options: ReadOptions, taken: dict[str, int], *, is_alone: bool) -> Iterator[ReadItem]:

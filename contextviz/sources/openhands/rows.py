@@ -10,7 +10,7 @@ from contextviz.events.session import Session, SourceFile, Transcript
 from contextviz.sources.lines import JsonLines
 from contextviz.sources.openhands.folder import free
 from contextviz.sources.openhands.shapes import flattened, is_row, is_run, model_of
-from contextviz.sources.openhands.talk import FORMAT, Talk, key_of, note_surrogates
+from contextviz.sources.openhands.talk import FORMAT, Talk, key_of
 from contextviz.sources.openhands.usage import Ledger
 from contextviz.sources.plain.load import MAX_DOCUMENT_BYTES, NotReadable, load, refused
 from contextviz.sources.source import Found, ReadItem, ReadOptions
@@ -69,7 +69,7 @@ class _Rows:
         if why:
             session.hints["error"] = why[:200]
         talk = Talk(session, self._found.probe.name, self._options, ledger, model_of(row.get("metadata")))
-        note_surrogates(talk.draft, surrogates)
+        talk.draft.note_surrogates(surrogates)
         for event, is_answer in flattened(as_list(row.get("history"))):
             talk.take(event, line=line, is_answer=is_answer)
         return talk.finish()

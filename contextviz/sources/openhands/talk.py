@@ -81,13 +81,6 @@ def stats_of(state: Json, ledger: Ledger) -> None:
         ledger.add(metrics)
 
 
-def note_surrogates(draft: Draft, count: int) -> None:
-    """Tell of half emoji that were replaced."""
-    if count:
-        draft.transcript.lines.lone_surrogates += count
-        draft.problem("lone_surrogate", f"{count} half emoji replaced by U+FFFD", "info", value=count)
-
-
 def title_of(holders: Sequence[Json]) -> str | None:
     """The first title that is written."""
     return next((title for one in holders if (title := as_text(one.get("title")))), None)

@@ -18,7 +18,7 @@ from contextviz.sources.openvole.lines import ROLE, TranscriptLines, is_entry, i
 from contextviz.sources.openvole.log import Task, VoleLog, is_log, read_log
 from contextviz.sources.openvole.replay import TaskReplay
 from contextviz.sources.plain.draft import Draft
-from contextviz.sources.source import BESIDE, Detection, Found, Probe, ReadItem, ReadOptions
+from contextviz.sources.source import ALONE, BESIDE, Detection, Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.values import as_int, as_text, told
 
 FORMAT = "openvole"
@@ -146,7 +146,7 @@ def _meta(found: Found, opened: list[_Open]) -> SourceFile:
     place = probe.name.rpartition("/")[0]
     owner = next((one for one in opened if one.place == place), None)
     if owner is None:
-        return SourceFile(probe.name, FORMAT, "index", False, "no transcript beside it", probe.size)
+        return SourceFile(probe.name, FORMAT, "index", False, ALONE, probe.size)
     session = owner.draft.session
     session.hints["message_count"] = as_int(document.get("messageCount"))
     session.hints["last_active"] = as_text(document.get("lastActive"))

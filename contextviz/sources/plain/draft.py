@@ -84,6 +84,12 @@ class Draft:
         session.ended_at = at if session.ended_at is None else max(session.ended_at, at)
         return at
 
+    def note_surrogates(self, count: int) -> None:
+        """Count half emoji that were replaced, and tell of them where there are any."""
+        if count:
+            self.transcript.lines.lone_surrogates += count
+            self.problem("lone_surrogate", f"{count} half emoji replaced by U+FFFD", "info", value=count)
+
     def unknown(self, kind: str, *, line: int | None = None) -> None:
         """Count a record or part whose type is not known; it is told once a type."""
         types = self.transcript.lines.unknown_types

@@ -58,7 +58,7 @@ def refused(found: Found, why: str) -> Iterator[ReadItem]:
     yield ReadProblem("unreadable_file", f"{probe.name} was not read: {why}", "error", probe.name)
 
 
-def read_whole(found: Found, session: str, read: Callable[[], Transcript]) -> Iterator[ReadItem]:
+def read_whole(found: Found, read: Callable[[], Transcript]) -> Iterator[ReadItem]:
     """A file that is one session in one document, as `read` gives it; as refused where it raises NotReadable."""
     try:
         transcript = read()
@@ -66,7 +66,7 @@ def read_whole(found: Found, session: str, read: Callable[[], Transcript]) -> It
         yield from refused(found, str(why))
         return
     probe = found.probe
-    yield SourceFile(probe.name, found.detection.format, "session", True, None, probe.size, session)
+    yield SourceFile(probe.name, found.detection.format, "session", True, None, probe.size, transcript.session.id)
     yield transcript
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from contextviz.events.engine_event import EngineEvent, Scalar
-from contextviz.events.session import Session, SourceFile, SubAgent
+from contextviz.events.session import Session, SubAgent, Transcript
 from contextviz.events.usage import TokenUsage
 from contextviz.sources.features import declared
 from contextviz.sources.plain.draft import Draft
-from contextviz.sources.plain.load import NotReadable, load, refused
+from contextviz.sources.plain.load import load, read_whole
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.swe_agent.history import HistoryReader
 from contextviz.sources.values import as_dict, as_id, as_int, as_list, as_text
@@ -44,7 +45,7 @@ class SweAgentReader:
         """See Reader.read. Of SWE-agent only the totals of a run are known, so it has no calls of its own."""
         taken: dict[str, int] = {}
         for found in files:
-            yield from _read(found, options, taken)
+            yield from read_whole(found, partial(_read, found.probe, options, taken))
 
 
 def _kind(document: Json) -> str | None:
@@ -67,13 +68,8 @@ def _are_messages(values: list[Any]) -> bool:
     return all("role" in as_dict(one) or "type" in as_dict(one) or "object" in as_dict(one) for one in values[:5])
 
 
-def _read(found: Found, options: ReadOptions, taken: dict[str, int]) -> Iterator[ReadItem]:
-    probe = found.probe
-    try:
-        value, surrogates = load(probe)
-    except NotReadable as why:
-        yield from refused(found, str(why))
-        return
+def _read(probe: Probe, options: ReadOptions, taken: dict[str, int]) -> Transcript:
+    value, surrogates = load(probe)
     document = as_dict(value)
     info = as_dict(document.get("info"))
     name = _id_of(document, probe)
@@ -95,11 +91,8 @@ def _read(found: Found, options: ReadOptions, taken: dict[str, int]) -> Iterator
     session.cwd = as_text(as_dict(as_dict(as_dict(info.get("config")).get("environment"))).get("cwd"))
     counts = Counter(one.agent for one in draft.transcript.messages if one.agent is not None)
     draft.transcript.subagents.extend(SubAgent(agent, None, None, None, count) for agent, count in counts.items())
-    if surrogates:
-        draft.transcript.lines.lone_surrogates = surrogates
-        draft.problem("lone_surrogate", f"{surrogates} half emoji replaced by U+FFFD", "info", value=surrogates)
-    yield SourceFile(probe.name, FORMAT, "session", True, None, probe.size, name)
-    yield draft.finish()
+    draft.note_surrogates(surrogates)
+    return draft.finish()
 
 
 def _id_of(document: Json, probe: Probe) -> str:

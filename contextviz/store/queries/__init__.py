@@ -4,7 +4,7 @@ store.values.NotFound (a sentence for a 404) where they say get_; find_ gives No
 Import the module and call through it: `from contextviz.store.queries import sessions`.
 
 sessions    library(LibraryFilter, sort=, descending=, page=, size=) → Page[SessionRow] · SORTS ·
-            sessions_after(filter, after=, limit=) → [(SessionRow, time)] · facets() →
+            sessions_after(filter, after=, limit=) → [(SessionRow, SessionPlace)] · facets() →
             {"format": [Facet], "agent": [Facet]} · session_count() · recent_sessions(limit) · get_session(id) →
             SessionRow · find_sessions(ids) · named(source_id) · related(row) · revision(id) → int ·
             session_detail(id) → SessionDetail(row, session, transcript with lines, tree, subagents, …) ·

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import zstandard
 
+from contextviz.events.compaction import ToldSize, told_size
 from contextviz.store.models import SessionSeriesRecord
 from contextviz.store.values import SessionRow
 
@@ -24,8 +25,9 @@ Version = tuple[int, int, datetime]  # a session's id, its revision, and when it
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:
-    """At most 50 points over the main chain's calls. `tokens` are window tokens (reported, else the estimated sum;
-    None where unknown); `marks` are places of compactions from 0 to 1; `window` in tokens, None where unknown."""
+    """At most 50 points over the main chain's calls. `tokens` are window tokens: reported, else the estimated sum, or
+    what the client told after the compaction before where that is more; None where unknown. `marks` are places of
+    compactions from 0 to 1; `window` in tokens, None where unknown."""
 
     tokens: tuple[int | None, ...]
     marks: tuple[float, ...]
@@ -70,10 +72,18 @@ def _sparkline(packed: bytes) -> Sparkline:
     calls = table.get("calls") or []
     columns = list((table.get("categories") or {}).values())
     reported = table.get("reported") or []
-    tokens = tuple(_tokens(reported, columns, row) for row in _chosen(len(calls)))
+    compactions = table.get("compactions") or []
+    told = [
+        ToldSize(mark["number"], mark["after_call"], mark["tokens_after"])
+        for mark in compactions if mark["after_call"] is not None and mark.get("on_active_path", True)
+    ]  # fmt: skip
+    tokens = tuple(
+        reported[row] if reported[row] is not None else _unreported(columns, row, calls[row], told)
+        for row in _chosen(len(calls))
+    )
     windows = [value for value in table.get("window") or [] if value is not None]
     first, last = (calls[0], calls[-1]) if calls else (0, 0)
-    places = [call for mark in table.get("compactions") or [] if (call := _place(mark)) is not None]
+    places = [call for mark in compactions if (call := _place(mark)) is not None]
     span = max(last - first, 1)
     marks = tuple(sorted({round(min(max((call - first) / span, 0.0), 1.0), 3) for call in places}))
     return Sparkline(tokens, marks, max(windows, default=None))
@@ -86,11 +96,11 @@ def _chosen(rows: int) -> tuple[int, ...]:
     return tuple(round(point * (rows - 1) / (POINTS - 1)) for point in range(POINTS))
 
 
-def _tokens(reported: list[int | None], columns: list[list[int | None]], row: int) -> int | None:
-    if reported[row] is not None:
-        return reported[row]
+def _unreported(columns: list[list[int | None]], row: int, call: int, told: list[ToldSize]) -> int | None:
     known = [value for column in columns if (value := column[row]) is not None]
-    return sum(known) if known else None
+    size = sum(known) if known else None
+    more = told_size(told, call, size)
+    return size if more is None else more.tokens
 
 
 def _place(mark: Mapping[str, Any]) -> int | None:

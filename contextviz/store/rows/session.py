@@ -140,6 +140,19 @@ def unpack_detail(body: bytes | memoryview, *, with_lists: bool = True) -> dict[
     return detail
 
 
+def tells_same(one: bytes | memoryview, other: bytes | memoryview) -> bool:
+    """Whether two details say the same of a session, whatever its files are called in them."""
+    return bytes(one) == bytes(other) or _without_names(one) == _without_names(other)
+
+
+def _without_names(body: bytes | memoryview) -> dict[str, Any]:
+    detail = unpack_detail(body)
+    for name, key in (("configuration", "files"), ("store", "file")):
+        if detail.get(name):
+            del detail[name][key]
+    return {name: value for name, value in detail.items() if name != "files"}
+
+
 def _unpacked(packed: bytes) -> dict[str, Any]:
     raw = zstandard.ZstdDecompressor().decompress(packed, max_output_size=MAX_DETAIL_BYTES)
     detail: dict[str, Any] = orjson.loads(raw)

@@ -5,6 +5,7 @@ from pathlib import Path
 from contextviz.sources.droid import DroidReader
 from contextviz.sources.files import probe
 from contextviz.sources.registry import detect
+from contextviz.sources.source import ALONE
 from tests.sources.droid.building import Rows, full, tokens, tool
 from tests.sources.plain.reading import Result, read, write, write_lines
 
@@ -179,7 +180,7 @@ def test_settings_without_a_session_are_listed(tmp_path: Path) -> None:
     write(tmp_path / "x.settings.json", {"assistantActiveTimeMs": 1, "tokenUsage": tokens(1, 1)})
     result = reading(tmp_path)
 
-    assert [(one.role, one.reason) for one in result.files] == [("index", "no session beside it")]
+    assert [(one.role, one.reason) for one in result.files] == [("index", ALONE)]
     assert result.transcripts == []
 
 

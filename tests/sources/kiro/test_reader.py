@@ -5,7 +5,7 @@ from pathlib import Path
 from contextviz.sources.files import probe
 from contextviz.sources.kiro import KiroReader
 from contextviz.sources.registry import detect
-from contextviz.sources.source import BESIDE
+from contextviz.sources.source import ALONE, BESIDE
 from tests.sources.kiro.building import Log, full, made, saved, text
 from tests.sources.plain.reading import Result, read, write, write_lines
 
@@ -121,7 +121,7 @@ def test_a_log_alone_and_a_document_alone(tmp_path: Path) -> None:
 
     write(tmp_path / "b" / "k-1.json", made().sidecar())
     beside = reading(tmp_path / "b")
-    assert not beside.transcripts and beside.files[0].reason == "no log beside it"
+    assert not beside.transcripts and beside.files[0].reason == ALONE
 
 
 def test_unknown_kinds_and_a_cut_off_line_are_told(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from contextviz.sources.files import probe
 from contextviz.sources.openhands import OpenHandsReader
 from contextviz.sources.registry import detect
+from contextviz.sources.source import ALONE
 from tests.sources.openhands.building import (
     counted,
     name_of,
@@ -219,9 +220,7 @@ def test_two_folders_are_two_sessions_and_a_state_alone_is_none(tmp_path: Path) 
     result = read(OpenHandsReader(), tmp_path)
 
     assert [(one.session.id, len(one.messages)) for one in result.transcripts] == [("one", 7), ("two", 2)]
-    assert [(one.path, one.reason) for one in result.files if one.reason] == [
-        ("three/base_state.json", "no events beside it")
-    ]
+    assert [(one.path, one.reason) for one in result.files if one.reason] == [("three/base_state.json", ALONE)]
 
 
 def test_json_lines_of_the_sdk_are_read_and_the_registry_knows_all_of_it(tmp_path: Path) -> None:

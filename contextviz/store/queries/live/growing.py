@@ -91,14 +91,23 @@ def growing(since: datetime, *, most: int = MOST_GROWING) -> tuple[list[Growing]
     return found, len(last_ids)
 
 
+def told_since(session_ids: Collection[int], since: datetime) -> frozenset[int]:
+    """Those of these sessions of which something was told since then, as for `growing`. One query."""
+    news = LiveEventRecord.objects.filter(_is_news(since), session_id__in=session_ids, seen_at__gte=since)
+    return frozenset(news.order_by().values_list("session_id", flat=True).distinct())
+
+
 def _last_rows(since: datetime, floor: int) -> dict[int, int]:
     """Session → the number of its newest row, of those of which something was told."""
     rows = LiveEventRecord.objects.filter(seen_sessions("session__"), seen_at__gte=since, pk__gt=floor)
+    happened = rows.exclude(session__status="deleting").filter(_is_news(since))
+    return dict(happened.values_list("session_id").annotate(last=Max("pk")).order_by())
+
+
+def _is_news(since: datetime) -> Q:
     # A session that was found is news where it goes on, or where its agent posts it, whatever its clock says.
     posted = InboxStreamRecord.objects.filter(posted_at__gte=since, session__isnull=False).values("session_id")
-    is_news = ~Q(kind="session") | Q(at__gte=since) | Q(session_id__in=posted)
-    happened = rows.exclude(session__status="deleting").filter(is_news)
-    return dict(happened.values_list("session_id").annotate(last=Max("pk")).order_by())
+    return ~Q(kind="session") | Q(at__gte=since) | Q(session_id__in=posted)
 
 
 def _told(session_ids: Collection[int], floor: int) -> dict[int, dict[str, LiveEvent]]:

@@ -11,10 +11,10 @@ from django.urls import reverse
 
 from contextviz.charts import words
 from contextviz.sources.features import FEATURES, Cached, Declaration, from_bits
+from contextviz.sources.naming import format_name
 from contextviz.sources.registry import READERS
 from contextviz.store.queries import sessions
 from contextviz.web.pages.guide.docs import doc_titles
-from contextviz.web.pages.library.rows import format_name
 
 State = Literal["observed", "supported", "inferred", "unsupported"]
 STATES: dict[State, str] = {

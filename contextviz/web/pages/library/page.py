@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from contextviz.services.ingest import FoundHome
+from contextviz.sources.naming import program_and_format
 from contextviz.store.queries import calls
 from contextviz.store.queries.sparklines import Sparkline
 from contextviz.store.values import Facet, Page, SessionRow, UploadRow
 from contextviz.web.pages.jobs import JobView
 from contextviz.web.pages.library.query import PERIODS, LibraryQuery
-from contextviz.web.pages.library.rows import DayGroup, grouped, program_and_format
+from contextviz.web.pages.library.rows import DayGroup, grouped
 
 SPENT_TITLE = "The sum of the calls; what a client's own total has beyond them stands on the session's page"
 SORT_NAMES = {

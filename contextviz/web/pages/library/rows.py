@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -10,53 +10,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from contextviz.charts import words
+from contextviz.sources.naming import program_and_format
 from contextviz.store.queries.sparklines import Sparkline
 from contextviz.store.values import SessionRow
 from contextviz.web.pages.boundary_words import window_words
 from contextviz.web.pages.library.sparkline import Spark, spark
-from contextviz.web.shell import state_of
-
-FORMATS = {
-    "claude-code": ("Claude Code", "claude jsonl"),
-    "codex": ("Codex", "codex rollout"),
-    "openclaw": ("OpenClaw", "openclaw jsonl"),
-    "openclaw-sqlite": ("OpenClaw", "openclaw store"),
-    "pi": ("pi", "pi jsonl"),
-    "lossless-claw": ("OpenClaw", "lossless store"),
-    "conversation-map": ("OpenClaw", "conversation map"),
-    "openvole": ("OpenVole", "openvole transcript"),
-    "gemini-cli": ("Gemini CLI", "gemini session"),
-    "opencode": ("OpenCode", "opencode session"),
-    "openhands": ("OpenHands", "openhands events"),
-    "copilot-cli": ("Copilot CLI", "copilot events"),
-    "droid": ("Droid", "droid session"),
-    "kiro": ("Kiro", "kiro session"),
-    "cursor": ("Cursor", "cursor transcript"),
-    "chatgpt-export": ("ChatGPT", "chatgpt export"),
-    "claude-ai-export": ("claude.ai", "claude.ai export"),
-    "atif": ("ATIF", "atif trajectory"),
-    "swe-agent": ("SWE-agent", "swe-agent trajectory"),
-    "otlp": ("OpenTelemetry", "otlp traces"),
-    "flowctx": ("flowctx", "flowctx"),
-    "flowctx-dump": ("flowctx", "flowctx dump"),
-    "cortext": ("Cortext", "cortext"),
-    "engine-log": ("Engine log", "engine log"),
-    "events": ("Posted events", "events"),
-    "openai-chat": ("OpenAI Chat", "openai chat"),
-    "openai-responses": ("OpenAI Responses", "openai responses"),
-    "anthropic-messages": ("Anthropic Messages", "anthropic messages"),
-    "gemini-api": ("Gemini API", "gemini api"),
-    "chat-array": ("Chat messages", "chat array"),
-    "sharegpt": ("ShareGPT", "sharegpt"),
-}
-# What a format is called where it stands alone, where that is not its program.
-_ALONE = {
-    "openclaw-sqlite": "OpenClaw store",
-    "lossless-claw": "lossless-claw store",
-    "conversation-map": "Conversation map",
-    "flowctx-dump": "flowctx dump",
-}
-
+from contextviz.web.shell import states_of
 
 # Of a session that another one names as its own: a sub-agent's, or one that was started from it.
 CHILD = "begun by another session"
@@ -110,13 +69,13 @@ class DayGroup:
     lines: list[SessionLine]
 
 
-def session_line(row: SessionRow, picture: Sparkline | None, notes: int, now: datetime) -> SessionLine:
-    """One session as the table shows it; `notes` of its problems are mere notes."""
+def session_line(row: SessionRow, picture: Sparkline | None, notes: int, state: str) -> SessionLine:
+    """One session as the table shows it; `notes` of its problems are mere notes, `state` is that of the side bar."""
     program, kind = program_and_format(row.format)
     return SessionLine(
         url=reverse("session", args=[row.id]),
         title=row.title or row.source_id,
-        state=state_of(row, now),
+        state=state,
         about=" · ".join(_about(row)),
         problems=words.findings(row.problem_count - notes, notes),
         program=program,
@@ -137,19 +96,6 @@ def session_line(row: SessionRow, picture: Sparkline | None, notes: int, now: da
     )
 
 
-def program_and_format(key: str) -> tuple[str, str]:
-    """The program that writes a format, and the format in words."""
-    known = FORMATS.get(key)
-    if known:
-        return known
-    return next((FORMATS[name][0] for name in FORMATS if key.startswith(name)), key), key.replace("-", " ")
-
-
-def format_name(key: str) -> str:
-    """What a format is called on a page of its session and on the coverage page."""
-    return _ALONE.get(key) or program_and_format(key)[0]
-
-
 def _about(row: SessionRow) -> Iterable[str]:
     if row.cwd:
         yield row.cwd.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
@@ -168,13 +114,14 @@ def _about(row: SessionRow) -> Iterable[str]:
 
 
 def grouped(
-    rows: Iterable[SessionRow], pictures: Mapping[int, Sparkline], notes: Mapping[int, int], *, by_day: bool
+    rows: Sequence[SessionRow], pictures: Mapping[int, Sparkline], notes: Mapping[int, int], *, by_day: bool
 ) -> list[DayGroup]:
     """Rows in their order, with a heading where the day changes."""
     groups: list[DayGroup] = []
     now = timezone.localtime()
+    states = states_of(rows, now)
     for row in rows:
-        line = session_line(row, pictures.get(row.id), notes.get(row.id, 0), now)
+        line = session_line(row, pictures.get(row.id), notes.get(row.id, 0), states[row.id])
         name = _heading(line.at, now) if by_day else ""
         if not groups or groups[-1].name != name:
             groups.append(DayGroup(name, []))

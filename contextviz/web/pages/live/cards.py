@@ -12,15 +12,15 @@ from contextviz.charts import words
 from contextviz.events.masking import without_secrets
 from contextviz.services.live.shown import address_of, sentence_of, shown_at
 from contextviz.sources.context_events.reader import FORMAT as EVENTS
+from contextviz.sources.naming import program_and_format
 from contextviz.sources.openvole.reader import FORMAT as OPENVOLE
 from contextviz.store.queries.live import Growing, LiveEvent
 from contextviz.store.queries.sparklines import Sparkline
-from contextviz.web.pages.library.rows import program_and_format
 from contextviz.web.pages.library.sparkline import Spark, spark
 from contextviz.web.pages.links import compaction_url
-from contextviz.web.shell import IDLE
+from contextviz.web.shell import IDLE, NEWS
 
-RECENT = timedelta(minutes=15)
+RECENT = NEWS
 MOST_TITLE = 120
 # Formats whose source says that a compaction begins, where its agent does say it.
 SAYS_BEGIN = frozenset({EVENTS, OPENVOLE})

@@ -14,10 +14,10 @@ from django.utils.safestring import SafeString
 
 from contextviz.events.masking import without_secrets
 from contextviz.events.search import Excerpt, excerpt
+from contextviz.sources.naming import program_and_format
 from contextviz.store.queries import sessions
 from contextviz.store.search import Hit, TextPart, digests_of, node_names, texts_of
 from contextviz.web.pages.held import title_of
-from contextviz.web.pages.library.rows import program_and_format
 from contextviz.web.pages.links import call_url, compaction_url
 
 SCAN_CHARS = 400_000  # of one text

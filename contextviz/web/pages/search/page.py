@@ -12,10 +12,10 @@ from django.urls import reverse
 from contextviz.charts import words
 from contextviz.events.masking import without_secrets
 from contextviz.events.search import parse_query, pattern_of
+from contextviz.sources.naming import program_and_format
 from contextviz.store import search
 from contextviz.store.search import Hit, Hits
 from contextviz.web.pages.library.page import Choice, Filter
-from contextviz.web.pages.library.rows import program_and_format
 from contextviz.web.pages.search.hits import HitRow, hit_rows
 from contextviz.web.pages.search.query import KINDS, PERIODS, ROLES, WINDOWS, SearchPlace
 

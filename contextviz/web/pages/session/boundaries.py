@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.urls import reverse
@@ -14,12 +14,13 @@ from contextviz.analysis.transcript import one_line
 from contextviz.charts import words
 from contextviz.events.compaction import Compaction
 from contextviz.sources.registry import READERS
-from contextviz.web.pages.boundary_words import producer_name, window_sizes
+from contextviz.web.pages.boundary_words import producer_name, shared_beginning, window_sizes
 from contextviz.web.pages.session.place import Place
 from contextviz.web.pages.session.shown import beginning, joined, quiet
 from contextviz.web.templatetags.masked import masked
 
 SUMMARY_CHARS = 260
+HEAD_BYTES = 16_000  # as much of a summary as its preview looks at
 KINDS = {"summary": "", "trim": "trim", "clear": "trim", "microcompact": "trim", "reset": "trim"}
 
 
@@ -78,8 +79,19 @@ def surroundings(table: StripTable, window: int | None, format: str) -> Surround
     return Surroundings(window, sizes, declared is None or "tool_pairs" in declared.features)
 
 
+def previews(compactions: Iterable[Compaction], texts: Mapping[bytes, bytes]) -> Mapping[bytes, bytes]:
+    """The beginnings of these compactions' summaries by digest, as far as `texts` has them, without the words that
+    all begin with: else the previews of one client look alike."""
+    wanted = {one.summary.digest for one in compactions if one.summary is not None}
+    heads = {
+        digest: texts[digest][:HEAD_BYTES].decode("utf-8", errors="ignore") for digest in wanted if digest in texts
+    }
+    fixed = shared_beginning(heads.values())
+    return {digest: (f"… {text[fixed:]}" if fixed else text).encode() for digest, text in heads.items()}
+
+
 def compaction_row(one: Compaction, place: Place, around: Surroundings, texts: Mapping[bytes, bytes]) -> CompactionRow:
-    """A compaction's row; `texts` holds the beginning of its summary."""
+    """A compaction's row; `texts` holds the beginning of its summary (see `previews`)."""
     before, after = window_sizes(one, around.reported)
     delta = None if before is None or after is None else after - before
     a = None if one.before_call is None else one.before_call + 1

@@ -13,10 +13,10 @@ from contextviz.events.problem import ReadProblem
 from contextviz.events.session import Configuration, LineCounts
 from contextviz.services.accounts.people import has_others
 from contextviz.services.accounts.privacy import may_decide
+from contextviz.sources.naming import format_name
 from contextviz.store.queries import calls, sessions
 from contextviz.store.values import ClientTotal, SessionDetail, SessionRow, SourceRow
 from contextviz.store.viewing import current_viewer
-from contextviz.web.pages.library.rows import format_name
 from contextviz.web.pages.session.place import Place
 from contextviz.web.pages.unlogged import BASIS, beyond
 

@@ -52,7 +52,10 @@ def fresh(session_id: int, place: Place, *, is_following: bool) -> Fresh:
     table = figures.strip_of(session_id, place.agent)
     new_compactions = [one for one in compactions if one.message_index is None or one.message_index > after]
     around = surroundings(table, row.window, row.format)
-    entries = entries_of(listed, place, new_compactions, is_end=page.after is None, around=around) if listed else ()
+    is_end = page.after is None
+    entries = (
+        entries_of(listed, place, new_compactions, is_end=is_end, around=around, among=compactions) if listed else ()
+    )
     a, b, _ = settled(replace(place, b=None if is_following else place.b), table)
     stand = replace(place, a=a, b=b, after=None)
     return Fresh(

@@ -13,22 +13,28 @@ from contextviz.charts import strip as strip_chart
 from contextviz.charts import words
 from contextviz.events.compaction import Compaction
 from contextviz.services import figures
+from contextviz.sources.naming import format_name
 from contextviz.store.queries import calls, messages, sessions
 from contextviz.store.values import SessionDetail, SessionRow
-from contextviz.web.pages.boundary_words import shared_beginning, window_words
+from contextviz.web.pages.boundary_words import window_words
 from contextviz.web.pages.held import READER
-from contextviz.web.pages.library.rows import CHILD, format_name
-from contextviz.web.pages.session.boundaries import CompactionRow, Surroundings, compaction_row, nearest, surroundings
+from contextviz.web.pages.library.rows import CHILD
+from contextviz.web.pages.session.boundaries import (
+    CompactionRow,
+    Surroundings,
+    compaction_row,
+    nearest,
+    previews,
+    surroundings,
+)
 from contextviz.web.pages.session.facts import Facts, facts_of
 from contextviz.web.pages.session.inspector import Inspector, inspector, settled
 from contextviz.web.pages.session.place import Place
 from contextviz.web.pages.session.transcript import TranscriptPage, transcript_page
 from contextviz.web.pages.tabs import Tab, session_tabs
-from contextviz.web.shell import state_of
+from contextviz.web.shell import states_of
 
 SHOWN_COMPACTIONS = 10
-# As much of a summary as its preview looks at.
-HEAD_BYTES = 16_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +214,8 @@ def _in_its_window(place: Place) -> Place:
 
 
 def head_of(row: SessionRow) -> SessionHead:
-    """The head as it stands now."""
-    state = state_of(row, timezone.now())
+    """The head as it stands now. One query where the session has no times and changed lately, else none."""
+    state = states_of([row], timezone.now())[row.id]
     return SessionHead(row.title or row.source_id, state, _meta(row) + (" · growing" if state == "running" else ""))
 
 
@@ -239,11 +245,7 @@ def _bottom(place: Place, tabs: Sequence[Tab]) -> tuple[BottomTab, ...]:
 
 
 def _compactions(own: Sequence[Compaction], place: Place, around: Surroundings) -> tuple[CompactionRow, ...]:
-    texts = READER.raw([one.summary for one in own if one.summary is not None])
-    heads = {digest: text[:HEAD_BYTES].decode("utf-8", errors="ignore") for digest, text in texts.items()}
-    fixed = shared_beginning(heads.values())
-    if fixed:
-        texts = {digest: f"… {text[fixed:]}".encode() for digest, text in heads.items()}
+    texts = previews(own, READER.raw([one.summary for one in own if one.summary is not None]))
     return tuple(replace(compaction_row(one, place, around, texts), id=f"list-c-{one.number}") for one in own)
 
 
@@ -252,7 +254,9 @@ def strip_of(place: Place, table: StripTable) -> Strip:
     own = Place(place.session_id, place.agent)
     b = place.b or table.calls[-1]
     marks = [one.after_call for one in table.compactions if one.after_call is not None]
-    total = table.total(table.calls.index(b))
+    row = table.calls.index(b)
+    told = table.told(row)
+    total = told.tokens if told is not None else table.total(row)
     return Strip(
         src=own.url("strip_figure"),
         calls=table.calls[-1],
@@ -268,8 +272,8 @@ def strip_of(place: Place, table: StripTable) -> Strip:
 
 def readout_of(place: Place, table: StripTable, compactions: Sequence[Compaction], window_basis: str | None) -> Readout:
     """The line over the strip: both play-heads in numbers; `window_basis` is the session's."""
-    a = _head("A", place.a, table, compactions, place.agent) if place.a is not None else None
-    b = _head("B", place.b, table, compactions, place.agent) if place.b is not None else None
+    a = _head("A", place.a, table) if place.a is not None else None
+    b = _head("B", place.b, table) if place.b is not None else None
     both = a is not None and b is not None and a.tokens is not None and b.tokens is not None
     number = nearest(compactions, place.agent, place.a, place.b)
     return Readout(
@@ -286,20 +290,13 @@ def readout_of(place: Place, table: StripTable, compactions: Sequence[Compaction
     )
 
 
-def _head(name: str, number: int, table: StripTable, compactions: Sequence[Compaction], agent: str | None) -> Head:
+def _head(name: str, number: int, table: StripTable) -> Head:
     row = table.calls.index(number)
     reported, window = table.reported[row], table.window[row]
     tokens = reported if reported is not None else table.total(row) or None
     basis = "reported" if reported is not None else "estimated" if tokens else "unknown"
-    told = _last_before(compactions, agent, number) if reported is None else None
-    after = 0
-    if told is not None and told.tokens_after is not None and told.tokens_after > (tokens or 0):
-        # What was sent since comes on top, and the client's own prompt and tools were in its number.
-        tokens, basis, after = told.tokens_after, "derived", told.number
-    return Head(name, number, tokens, basis, tokens / window if tokens and window else None, after)
-
-
-def _last_before(compactions: Sequence[Compaction], agent: str | None, number: int) -> Compaction | None:
-    """The last compaction of an agent's window before a call, by its number from 1."""
-    own = (one for one in reversed(compactions) if one.agent == agent and one.on_active_path)
-    return next((one for one in own if one.after_call is not None and one.after_call < number), None)
+    told = table.told(row)
+    if told is not None:
+        tokens, basis = told.tokens, "derived"
+    share = tokens / window if tokens and window else None
+    return Head(name, number, tokens, basis, share, told.number if told is not None else 0)

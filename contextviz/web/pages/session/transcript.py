@@ -13,7 +13,7 @@ from contextviz.events.text import TextRef
 from contextviz.store.queries import calls, messages
 from contextviz.store.values import MessagePage
 from contextviz.web.pages.held import READER
-from contextviz.web.pages.session.boundaries import CompactionRow, Surroundings, compaction_row
+from contextviz.web.pages.session.boundaries import CompactionRow, Surroundings, compaction_row, previews
 from contextviz.web.pages.session.place import Place
 from contextviz.web.pages.session.rows import FOLDED_CHARS, Maker, Result, Row
 from contextviz.web.pages.session.shown import LEVELS, level_for
@@ -25,6 +25,7 @@ PAGE_CHARS = 44_000
 PAGE_BYTES = 70_000  # of HTML for texts; with the markup round them a page stays below 150 KB
 ROW_MARKUP = 320
 LINE_BYTES = 100  # of a row's line and facts
+LEAST_COMPARED = 3  # summaries, to find the words that all of them begin with
 LEAD = 8  # messages shown before the one that is jumped to
 
 
@@ -127,15 +128,19 @@ def _without_led_in(session_id: int, listed: list[Message]) -> list[Message]:
 
 def entries_of(
     listed: Sequence[Message], place: Place, compactions: Sequence[Compaction], *, is_end: bool, around: Surroundings,
-    start: int | None = None,
+    start: int | None = None, among: Sequence[Compaction] = (),
 ) -> tuple[Row | CompactionRow, ...]:  # fmt: skip
     """The rows of these messages, with the compactions between them; `start` is where the page begins, if not with
-    the first of them. Five queries at most."""
+    the first of them. `among` are others of the session: what their summaries begin with too is no preview. Five
+    queries at most."""
     results = _results(place.session_id, listed)
     own = [one for one in compactions if one.agent == place.agent and _has_place(one)]
     spots = _spots(listed, own, is_end, start)
-    refs = _refs(listed, results, [one for found in spots.values() for one in found])
-    texts = READER.raw(refs)
+    drawn = [one for found in spots.values() for one in found]
+    compared = _compared(drawn, [*own, *(one for one in among if one.agent == place.agent)])
+    refs = _refs(listed, results, drawn)
+    texts = READER.raw([*refs, *(one.summary for one in compared if one.summary is not None)])
+    heads = previews(compared, texts)
     open_ones = {block.text.digest for message in listed for block in message.blocks if block.kind == "text"}
     # What stands round the texts takes its share, so that the first level tried is mostly the last one.
     left = PAGE_BYTES - (ROW_MARKUP + LINE_BYTES) * sum(max(1, len(message.blocks)) for message in listed)
@@ -145,7 +150,7 @@ def entries_of(
     found: list[Row | CompactionRow] = []
     for level in (one for one in LEVELS if one <= start):
         maker = Maker(place.session_id, texts, level, place.is_raw, waits_from)
-        found = _entries(listed, results, spots, place, around, maker)
+        found = _entries(listed, results, spots, place, around, maker, heads)
         if sum(row.size + ROW_MARKUP for row in found if isinstance(row, Row)) <= PAGE_BYTES:
             break
     return tuple(_with_originals(found))
@@ -173,7 +178,7 @@ def _with_originals(found: list[Row | CompactionRow]) -> list[Row | CompactionRo
 
 def _entries(
     listed: Sequence[Message], results: Mapping[tuple[int, int], Result], spots: Mapping[int, list[Compaction]],
-    place: Place, around: Surroundings, maker: Maker,
+    place: Place, around: Surroundings, maker: Maker, heads: Mapping[bytes, bytes],
 ) -> list[Row | CompactionRow]:  # fmt: skip
     merged = frozenset(result.place for result in results.values())
     found: list[Row | CompactionRow] = []
@@ -181,7 +186,7 @@ def _entries(
     is_answered = False
     for message in listed:
         for one in spots.get(message.index, ()):
-            found.append(compaction_row(one, place, around, maker.texts))
+            found.append(compaction_row(one, place, around, heads))
             pending = None
         if message.is_human and is_answered:  # what is before was answered by a call that no usage is known of
             pending = None
@@ -193,7 +198,7 @@ def _entries(
             _number(found, pending, message.call_index + 1, place.session_id)
             pending = None
         is_answered = message.role == "assistant" and message.call_index is None
-    found += [compaction_row(one, place, around, maker.texts) for one in spots.get(END, ())]
+    found += [compaction_row(one, place, around, heads) for one in spots.get(END, ())]
     return found
 
 
@@ -231,6 +236,17 @@ def _refs(
     refs += [result.block.text for result in results.values()]
     refs += [one.summary for one in compactions if one.summary is not None]
     return list({ref.digest: ref for ref in refs if ref.size}.values())
+
+
+def _compared(drawn: Sequence[Compaction], own: Sequence[Compaction]) -> list[Compaction]:
+    """The compactions to draw, and the last others of the window where these are few: what every summary begins with
+    is seen only beside another."""
+    if not drawn:
+        return []
+    there = {one.number for one in drawn}
+    others = {one.number: one for one in own if one.summary is not None and one.number not in there}
+    many = max(0, LEAST_COMPARED - len(drawn))
+    return [*drawn, *(list(others.values())[-many:] if many else ())]
 
 
 def _has_place(one: Compaction) -> bool:

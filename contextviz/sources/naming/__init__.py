@@ -1,0 +1,7 @@
+"""What formats are called in words, wherever a person reads them."""
+
+from __future__ import annotations
+
+from contextviz.sources.naming.formats import format_name, program_and_format
+
+__all__ = ["format_name", "program_and_format"]
