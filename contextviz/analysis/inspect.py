@@ -99,6 +99,7 @@ def _conversation(transcript: Transcript, zone: ZoneInfo) -> Json:
     return {
         "order": [message.id for message in main],
         "messages": counts,
+        "held_messages": len(messages),
         "empty_items": [message.id for message in main if message.is_empty],
         "entry_times": {entry: iso(at) for entry, at in transcript.entry_times.items()},
         "messages_per_day": dict(sorted(days.items())),

@@ -37,7 +37,7 @@ class Setting:
     """One setting. `key` is the engine's own name for it; `least` and `most` are in `unit` and clamp, as upstream does.
 
     `is_what_if` marks those whose change can be shown at once, since nothing but the cut depends on them. `most` of
-    a text is in characters.
+    a text is in characters. `keeps_fractions` marks an "int" that upstream takes as it comes, without rounding.
     """
 
     key: str
@@ -49,13 +49,14 @@ class Setting:
     choices: tuple[str, ...] = ()
     unit: str = ""
     is_what_if: bool = False
+    keeps_fractions: bool = False
 
 
 def resolve(declared: Sequence[Setting], given: Mapping[str, Any]) -> tuple[dict[str, Value], list[str]]:
     """The settings to run with, and a sentence for each that was clamped, not understood or not known.
 
     Numbers are taken as JavaScript takes them (engines document, 3.1): not finite gives the default, out of range the
-    nearest bound.
+    nearest bound. Other than there, true and false are no numbers, and a whole-number setting has no fraction.
     """
     values: dict[str, Value] = {}
     notes: list[str] = []
@@ -92,7 +93,7 @@ def _taken(setting: Setting, raw: Any) -> tuple[Value, str | None]:
     if isinstance(raw, str) and not raw.strip():
         # JavaScript takes it as 0, but nobody who leaves a value out means that.
         return setting.default, f"No value was given for {setting.key}: it is left to the engine, {setting.default}."
-    number = to_number(raw)
+    number = math.nan if isinstance(raw, bool) else to_number(raw)
     if not math.isfinite(number):
         return setting.default, f"{setting.key} is a number; {str(raw)[:40]!r} is none, so it is {setting.default}."
     bounded = number
@@ -100,12 +101,14 @@ def _taken(setting: Setting, raw: Any) -> tuple[Value, str | None]:
         bounded = max(bounded, setting.least)
     if setting.most is not None:
         bounded = min(bounded, setting.most)
-    whole = setting.kind == "int" and bounded == int(bounded)
-    value: Value = int(bounded) if whole else bounded
+    is_whole = setting.kind == "int" and (bounded == int(bounded) or not setting.keeps_fractions)
+    value: Value = int(bounded) if is_whole else bounded
+    if value == bounded == number:
+        return value, None
     if bounded != number:
         ends = f"{_shown(setting.least)} to {_shown(setting.most)}"
         return value, f"{setting.key} may be {ends}; {number:g} became {value}."
-    return value, None
+    return value, f"{setting.key} is a whole number; {number!r} became {value}."
 
 
 def _shown(bound: float | None) -> str:

@@ -9,6 +9,8 @@ _ISO = re.compile(r"^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s*(
 _DIGITS = re.compile(r"^\d{10,19}$")
 _USUAL = len("2026-03-02T09:00:00.000Z")  # what clients write; read without the pattern, five times as fast
 FUTURE_LIMIT = timedelta(days=1)
+# No agent ran before. Programs write 0, or -1, where they know no time, and that is 1970 or 1969.
+FIRST_LIKELY = datetime(1990, 1, 1, tzinfo=UTC)
 _FIRST_YEAR, _LAST_YEAR = 2, 9998  # around an instant there is room to count; year 1 is also how programs write "unset"
 
 
@@ -72,5 +74,12 @@ def iso(at: datetime | None) -> str | None:
 
 
 def is_suspicious(at: datetime, *, now: datetime) -> bool:
-    """Whether a time lies so far ahead of `now` that it must not set the scale of an axis."""
-    return at > now + FUTURE_LIMIT
+    """Whether a time lies so far ahead of `now`, or so far back, that it must not set the scale of an axis."""
+    return at > now + FUTURE_LIMIT or at < FIRST_LIKELY
+
+
+def oddity(at: datetime, *, now: datetime) -> str | None:
+    """In words, where a suspicious time lies: "in the future", or "before 1990"; None for one that can be."""
+    if at < FIRST_LIKELY:
+        return f"before {FIRST_LIKELY.year}"
+    return "in the future" if is_suspicious(at, now=now) else None

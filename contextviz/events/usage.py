@@ -6,8 +6,19 @@ from collections.abc import Iterable
 from dataclasses import fields
 from functools import reduce
 from operator import add, attrgetter
+from typing import Literal
 
 from contextviz.events.frozen import frozen
+
+# More than any model is given or makes in one call: what a source says beyond it is no count. So sums over all the
+# calls that a library can hold stay within 64 bits.
+MOST_TOKENS = 10_000_000_000
+# The same for what a client says of a whole session.
+MOST_SESSION_TOKENS = 1000 * MOST_TOKENS
+# In dollars, of one call and of one session.
+MOST_COST = 1e9
+
+DoubtKind = Literal["prompt", "answer", "count", "cached"]
 
 
 @frozen
@@ -47,6 +58,38 @@ class TokenUsage:
     def is_real(self) -> bool:
         """Whether a provider counted anything at all; all-zero and absent usage is not a call's."""
         return bool(self.total_tokens)
+
+
+@frozen
+class Doubt:
+    """Something that a source says of a call's tokens and that cannot be so. `value` is what it wrote, as text.
+
+    `kind`: a part of the "prompt", of the "answer", or another "count", is no count of tokens; or more is "cached" than
+    the prompt has that it is a part of, and `whole` is that prompt. `is_number` where a number was written, or text.
+    """
+
+    name: str
+    value: str
+    kind: DoubtKind
+    whole: int | None = None
+    is_number: bool = True
+
+
+@frozen
+class DoubtedUsage(TokenUsage):
+    """A usage of which a part cannot be so: that part is None here, and `doubts` say what was written."""
+
+    doubts: tuple[Doubt, ...] = ()
+
+    @property
+    def is_real(self) -> bool:
+        """Whether a provider counted anything: it did where a number of the prompt or the answer is no count, too."""
+        return bool(self.total_tokens) or any(one.is_number and one.kind in ("prompt", "answer") for one in self.doubts)
+
+
+def doubts_of(usage: TokenUsage | None) -> tuple[Doubt, ...]:
+    """What cannot be so in what a source says of a call's tokens; nearly always nothing."""
+    return usage.doubts if isinstance(usage, DoubtedUsage) else ()
 
 
 def sum_usage(usages: Iterable[TokenUsage]) -> TokenUsage:

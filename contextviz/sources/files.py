@@ -13,7 +13,7 @@ from typing import Any
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import SourceFile, Transcript
 from contextviz.sources.attach import attach
-from contextviz.sources.checking import confirm
+from contextviz.sources.checking import check_tokens, confirm
 from contextviz.sources.checkpoints import Choice, choose
 from contextviz.sources.configuration import ConfigurationReader
 from contextviz.sources.configuration.beside import configure
@@ -173,6 +173,7 @@ def _read_named(paths: Sequence[NamedPath], options: ReadOptions, choice: Choice
     for item in _read_attached(by_reader, replace(options, pool=pool, memory=watched)):
         if isinstance(item, Transcript):
             recognise(item, pool)
+            check_tokens(item)
         yield item
         del item  # one transcript at a time: the next is not read while this name holds the last
 

@@ -8,6 +8,7 @@ from typing import Any
 
 MOST_SAME = 4096
 MOST_NESTED = 200
+MOST_SHOWN = 40
 TOO_DEEP = f"nested deeper than {MOST_NESTED} levels"
 _same: dict[str, str] = {}
 
@@ -100,6 +101,16 @@ def as_dict(value: Any) -> dict[str, Any]:
 def as_list(value: Any) -> list[Any]:
     """A list as it is, or an empty one."""
     return value if isinstance(value, list) else []
+
+
+def shown(value: Any) -> str:
+    """A foreign value in a sentence: what is too long for one is cut."""
+    if isinstance(value, dict | list):
+        return "a list" if isinstance(value, list) else "an object"
+    if isinstance(value, int) and value.bit_length() > 200:
+        return "a number of more than 60 digits"
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else str(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
 def told(count: int, one: str, many: str) -> str:

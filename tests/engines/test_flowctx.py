@@ -339,7 +339,7 @@ def replayed_case(folder: Path) -> tuple[Run, MemoryPool, dict[str, Told], dict[
             Piece(block.kind, found.text(block), place, block.text, block.tool_name, block.tool_call_id)
             for place, block in enumerate(one.blocks)
         )
-        name = one.entry_ids[0]
+        name = one.id or ""
         at = None if one.at is None else round(one.at.timestamp() * 1000)
         material.messages.append(ReplayMessage(seq, one.role, pieces, 1, at, name, seq))
         texts[name] = pieces[0].text

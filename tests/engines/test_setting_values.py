@@ -28,6 +28,29 @@ def test_other_texts_are_taken_as_javascript_takes_them(given: Any, taken: Value
     assert resolve((COUNT,), {"count": given})[0] == {"count": taken}
 
 
+@pytest.mark.parametrize(("given", "taken"), [(9.5, 9), ("9.99", 9), (2.5e0, 2)])
+def test_a_whole_number_setting_loses_a_fraction_and_says_so(given: Any, taken: int) -> None:
+    values, notes = resolve((COUNT,), {"count": given})
+
+    assert values == {"count": taken}
+    assert isinstance(values["count"], int)
+    assert notes == [f"count is a whole number; {float(given)!r} became {taken}."]
+
+
+def test_a_setting_that_upstream_does_not_round_is_kept() -> None:
+    exact = Setting("count", 8, "How many.", least=2, most=64, keeps_fractions=True)
+
+    assert resolve((exact,), {"count": 9.5}) == ({"count": 9.5}, [])
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_true_and_false_are_no_numbers(given: bool) -> None:
+    values, notes = resolve((COUNT, SHARE), {"count": given, "share": given})
+
+    assert values == {"count": 8, "share": 0.75}
+    assert len(notes) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "number"),
     [("0", 0.0), ("-1.5", -1.5), ("+2.", 2.0), (".5", 0.5), ("1e-05", 1e-05), ("1E3", 1000.0),

@@ -93,16 +93,15 @@ def test_a_half_written_last_line_is_read_when_it_is_whole(data_dir: Path) -> No
     assert (first, row.call_count, row.is_growing) == (3, 4, False)
 
 
-def test_a_rewritten_file_replaces_what_its_session_was(data_dir: Path) -> None:
+def test_an_upload_replaces_no_other_because_it_is_called_alike(data_dir: Path) -> None:
     upload(("a.jsonl", claude_lines(9)))
     before = only_session()
 
     upload(("a.jsonl", claude_lines(2, word="beta")))
 
-    assert sessions.get_session(only_session()).id == before
-    texts = messages.messages(before).messages
-    assert len(texts) == 4
-    assert sessions.get_session(before).title == "beta question 0"
+    assert only_session() == before
+    assert len(messages.messages(before).messages) == 18
+    assert len(artifact_files(data_dir)) == 2, "both are kept"
 
 
 def test_sessions_of_one_upload_are_read_together(data_dir: Path) -> None:

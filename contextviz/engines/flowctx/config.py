@@ -56,7 +56,8 @@ def clamped(value: Any, default: float, least: float, most: float) -> float:
 
 def _number(key: str, help_: str, unit: str, *, most: int | None = None, is_what_if: bool = False) -> Setting:
     default, least, top = PORT_NUMBERS[key]
-    return Setting(key, default, help_, "int", least, top if most is None else most, unit=unit, is_what_if=is_what_if)
+    return Setting(key, default, help_, "int", least, top if most is None else most, unit=unit, is_what_if=is_what_if,
+                   keeps_fractions=True)  # fmt: skip
 
 
 def _common(most_tail: int | None) -> tuple[Setting, ...]:

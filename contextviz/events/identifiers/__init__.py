@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextviz.events.identifiers.canonical import base_name, canonical
+from contextviz.events.identifiers.canonical import base_name, canonical, class_name
 from contextviz.events.identifiers.extract import GRAMMAR, MAX_CHARS, Extraction, Identifier, extract, read
 from contextviz.events.identifiers.kinds import KINDS, IdentifierKind
 
@@ -15,6 +15,7 @@ __all__ = [
     "IdentifierKind",
     "base_name",
     "canonical",
+    "class_name",
     "extract",
     "read",
 ]

@@ -51,6 +51,14 @@ def base_name(kind: IdentifierKind, form: str) -> str | None:
     return None
 
 
+def class_name(kind: IdentifierKind, form: str) -> str:
+    """The class of a canonical form in words. Hashes and ids are one class (metrics.md section 1): what is not hex is
+    no hash, but the id of a tool call or a ticket."""
+    if kind == "hash":
+        return "hash" if _is_hex(form) and "-" not in form else "id"
+    return kind.replace("_", " ")
+
+
 def _path(text: str, root: str | None) -> str:
     text = _SLASHES.sub("/", _LINE_SUFFIX.sub("", text).replace("\\", "/"))
     while text.startswith("./"):

@@ -6,9 +6,18 @@ from contextviz.events.masking.masks import (
     MARGIN_CHARS,
     MOST_LOOKED_AT,
     holds_secrets,
+    masked_as,
     may_hold_secrets,
     safe_cut,
     without_secrets,
 )
 
-__all__ = ["MARGIN_CHARS", "MOST_LOOKED_AT", "holds_secrets", "may_hold_secrets", "safe_cut", "without_secrets"]
+__all__ = [
+    "MARGIN_CHARS",
+    "MOST_LOOKED_AT",
+    "holds_secrets",
+    "masked_as",
+    "may_hold_secrets",
+    "safe_cut",
+    "without_secrets",
+]

@@ -8,12 +8,17 @@ MARGIN_CHARS = 4096  # read beyond a cut, so that a secret across it is still re
 MOST_LOOKED_AT = 8_000_000  # bytes of a download: a second or two at worst
 
 
+def masked_as(kind: str) -> str:
+    """The words that stand for one masked value of this kind, wherever it is shown."""
+    return f"[{kind.replace('_', ' ')} masked]"
+
+
 def without_secrets(text: str) -> str:
     """The text with each value that looks like a secret replaced by words such as `[api key masked]`."""
     parts: list[str] = []
     position = 0
     for found in find_secrets(text):
-        parts += [text[position : found.start], f"[{found.kind.replace('_', ' ')} masked]"]
+        parts += [text[position : found.start], masked_as(found.kind)]
         position = found.end
     return "".join([*parts, text[position:]])
 

@@ -14,7 +14,15 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from contextviz.events.session import Session, Transcript
 from contextviz.services.digest.audience import Audience
-from contextviz.services.digest.batch import BatchFile, contents, files_of_session, of_link, path_of, relation
+from contextviz.services.digest.batch import (
+    BatchFile,
+    contents,
+    files_of_session,
+    of_link,
+    path_of,
+    relation,
+    replaced_uploads,
+)
 from contextviz.sources.account_exports import UPDATED
 from contextviz.sources.cortext.state import is_state_file
 from contextviz.sources.files import probe
@@ -270,6 +278,16 @@ def is_behind(transcript: Transcript, known: SessionRecord) -> bool:
     updated = None if body is None else unpack_detail(body, with_lists=False)["hints"].get(UPDATED)
     # Both are texts of one length, in UTC; one that is not written is the earliest.
     return str(updated or "") > str(transcript.session.hints.get(UPDATED) or "")
+
+
+def is_passed_over(
+    transcript: Transcript, known: SessionRecord, old: Sequence[BatchFile], own: Sequence[BatchFile]
+) -> bool:
+    """Whether an uploaded document that would take the place of an earlier one of its name has less of the session:
+    which of two downloads comes last says nothing of which is the later."""
+    if known.message_count <= len(transcript.messages) or len(old) != 1 or len(own) != 1:
+        return False
+    return bool(replaced_uploads(old, own))
 
 
 def called_alike(files: Sequence[BatchFile], named: Sequence[BatchFile]) -> list[BatchFile]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import timedelta
 from uuid import UUID
 
 from django.db.models import Count, Q
@@ -12,7 +13,7 @@ from django.utils import timezone
 from contextviz import __version__
 from contextviz.services.cleaning import drop_unused_artifacts
 from contextviz.services.digest.audience import Audience, audience_of, keep_private
-from contextviz.services.digest.batch import BatchFile, files_of_batch, fingerprint_of
+from contextviz.services.digest.batch import BatchFile, files_of_batch, fingerprint_of, sessions_made_of
 from contextviz.services.digest.collecting import EMPTIED_WORDS, collect
 from contextviz.services.digest.halves import named_by_now
 from contextviz.services.digest.lost import note_lost
@@ -24,6 +25,8 @@ from contextviz.services.inbox.gathering import gather, settle
 from contextviz.services.jobs import JobFailed, JobRun, perform
 from contextviz.store.models import SessionArtifactRecord, SessionRecord, UploadBatchRecord, UploadRecord
 
+AT_ONCE = 500
+JUST_NOW = timedelta(minutes=1)
 MOVED = "Nothing of its own: what was posted turned out to be of a conversation that is read as a whole."
 
 
@@ -57,13 +60,18 @@ def _digest(run: JobRun) -> str:
         _close(batch, fingerprint, known)
         keep_private(run.id, batch, known)
         settle(run, known)
-        return f"Nothing new: {count(len(files), 'file')} with the same content {was(len(files))} read before."
-    outcome = _read(run, chosen, links)
+        lately = "" if run.params.get("followed") else _lately(files, batch)
+        return f"Nothing new: {count(len(files), 'file')} with the same content {was(len(files))} read before{lately}."
+    outcome = _read(run, chosen, links, links.unread(files))
+    before = set(outcome.sessions)
     read_together(run, chosen.files, outcome, audience)
     note_lost(files, outcome.files, audience, now=timezone.now())
-    outcome.unchanged.extend(chosen.settled)
+    touched = outcome.sessions
+    relatives = links.relatives(chosen, files) | (set(touched) - before)
+    outcome.set_apart(relatives - sessions_made_of(files, relatives))
+    outcome.unchanged.extend(one for one in chosen.settled if one not in outcome.sessions)
     _close(batch, fingerprint, outcome.sessions)
-    keep_private(run.id, batch, outcome.sessions)
+    keep_private(run.id, batch, [*touched, *outcome.sessions])
     settle(run, outcome.sessions)
     run.result = {
         "sessions": outcome.sessions,
@@ -80,20 +88,32 @@ def _digest(run: JobRun) -> str:
     return success(outcome, len(files))
 
 
-def _read(run: JobRun, chosen: Selection, links: Links) -> Outcome:
-    """Read the files: at once, but of followed ones each session that stands alone by itself."""
+def _read(run: JobRun, chosen: Selection, links: Links, unread: frozenset[str]) -> Outcome:
+    """Read the files: at once, but of followed ones each session that stands alone by itself. Of the contents `unread`
+    nothing was read when the job began."""
     audience = links.audience
     parts, rest = apart(chosen.files, links) if run.params.get("followed") else ([], chosen.files)
     if len(parts) + bool(rest) < 2:
-        return Reading(run, chosen.files, audience, depending=chosen.depending).read_all()
+        return Reading(run, chosen.files, audience, depending=chosen.depending, unread=unread).read_all()
     outcome = Outcome()
     for part in parts:
-        found = Reading(run, part, audience).read_all()
+        found = Reading(run, part, audience, unread=unread).read_all()
         outcome.add(found)
         outcome.alone.extend(found.sessions)
     if rest:
-        outcome.add(Reading(run, rest, audience, depending=chosen.depending).read_all())
+        outcome.add(Reading(run, rest, audience, depending=chosen.depending, unread=unread).read_all())
     return outcome
+
+
+def _lately(files: Sequence[BatchFile], batch: UploadBatchRecord) -> str:
+    """What is said where a followed file was read for what came to it a moment before somebody asked for that. One
+    query."""
+    since = batch.created_at - JUST_NOW
+    own = [one.artifact_id for one in files[:AT_ONCE] if one.source_path]
+    others = UploadRecord.objects.filter(artifact_id__in=own, batch__finished_at__gte=since).exclude(batch=batch)
+    if not others.filter(batch__job__params__followed=True).exists():
+        return ""
+    return " (just now, since it is followed)" if len(files) == 1 else " (some just now, since they are followed)"
 
 
 def _close(batch: UploadBatchRecord, fingerprint: str, sessions: list[int]) -> None:

@@ -6,7 +6,6 @@ file is read, and its hash decides.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,7 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
-from contextviz.services.digest.batch import BatchFile
+from contextviz.services.digest.batch import LINES, BatchFile, without_number
 from contextviz.services.receive import shown_name
 from contextviz.sources.files import NamedPath
 from contextviz.store.growing import growth_of
@@ -24,8 +23,7 @@ from contextviz.store.models import ArtifactRecord, SessionArtifactRecord, Uploa
 
 CHANGED_SECONDS = 2.0  # file systems' times are that coarse at worst
 MOST_NAMED = 200
-GROWING = (".jsonl", ".ndjson")
-_NUMBER = re.compile(r"^\d{1,5}/")
+GROWING = LINES
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,7 @@ class KnownFiles:
 def root_of(path: str, name: str) -> str | None:
     """The folder, ending in a slash, that the file at `path` is named relative to; None where the name is not a part
     of the path. A number that tells equal names apart is no part of it."""
-    plain = _NUMBER.sub("", name)
+    plain = without_number(name)
     for one in (name, plain):
         if path.endswith("/" + one):
             return path.removesuffix(one)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from functools import total_ordering
 
 from contextviz.events.problem import ReadProblem
-from contextviz.events.session import SourceFile
+from contextviz.events.session import SourceFile, Transcript
+from contextviz.services.digest.batch import BatchFile
 from contextviz.services.incoming.sniff import READABLE
 
 WAITING_DAYS = 30  # as long as a log is kept for a session that does not come
@@ -16,10 +20,48 @@ NOT_KEPT = (
 )
 
 
+MOST_NAMESAKES = 20  # runs of one name that are looked for
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class Fullness:
+    """How much of its session a transcript has: messages, then calls, then how late it ends."""
+
+    size: tuple[int, int, datetime]
+    session: str
+    file: str
+
+    @classmethod
+    def of(cls, transcript: Transcript) -> Fullness:
+        """That of a transcript that was read whole."""
+        size = (len(transcript.messages), len(transcript.calls), transcript.session.ended_at or _EARLIEST)
+        return cls(size, transcript.session.id, next(iter(transcript.files), ""))
+
+    def __lt__(self, other: Fullness) -> bool:
+        return self.size < other.size
+
+    def left_out(self, fuller: Fullness) -> ReadProblem:
+        """What is to be said of this one where `fuller` counts."""
+        text = (
+            f"{fuller.file} holds more of the session {self.session[:100]} and is the one that counts: what only "
+            f"{self.file} has ({count(self.size[0], 'message')} in it) is not shown"
+        )
+        return ReadProblem("duplicate_conversation", text, "warning", self.file)
+
+
+def namesakes_of(session_id: str) -> list[str]:
+    """What readers call further sessions that are written under this name."""
+    return [f"{session_id}-{number}" for number in range(2, MOST_NAMESAKES + 1)]
+
+
 @dataclass(slots=True)
 class Outcome:
     """What a digest found, file by file and session by session. `alone` are sessions that were read once more without
-    the rest of the batch, with files that came earlier; `waiting` are those that are not here, whose logs are kept."""
+    the rest of the batch, with files that came earlier; `waiting` are those that are not here, whose logs are kept;
+    `joint` are files of several sessions that have to be read once more together; `beside` are sessions of none of the
+    batch's files whose numbers changed with them."""
 
     files: list[SourceFile] = field(default_factory=list)
     problems: list[ReadProblem] = field(default_factory=list)
@@ -28,11 +70,38 @@ class Outcome:
     unchanged: list[int] = field(default_factory=list)
     alone: list[int] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
+    joint: list[BatchFile] = field(default_factory=list)
+    beside: list[int] = field(default_factory=list)
 
     @property
     def sessions(self) -> list[int]:
         """Every session of the batch, once."""
         return list(dict.fromkeys([*self.new, *self.updated, *self.unchanged]))
+
+    def is_found(self, session: int, *, is_new: bool, is_changed: bool) -> None:
+        """Note what became of a session; what was said of it before stays, unless it has changed since."""
+        if session in self.new or session in self.updated:
+            return
+        if (is_new or is_changed) and session in self.unchanged:
+            self.unchanged.remove(session)
+        ids = self.new if is_new else self.updated if is_changed else self.unchanged
+        if session not in ids:
+            ids.append(session)
+
+    def add_problem(self, problem: ReadProblem) -> None:
+        """Note what was wrong with a file, once."""
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def now_a_copy(self, file: SourceFile) -> None:
+        """A file that counted alone is a copy, or the lesser one, beside what came before."""
+        self.files = [file if one.path == file.path else one for one in self.files]
+
+    def set_apart(self, others: Container[int]) -> None:
+        """Sessions `others` are of none of the batch's files: those that changed are counted by themselves."""
+        self.beside = [one for one in [*self.new, *self.updated] if one in others]
+        for ids in (self.new, self.updated, self.unchanged):
+            ids[:] = [one for one in ids if one not in others]
 
     def add(self, other: Outcome) -> None:
         """Take in what another reading of the batch found."""
@@ -57,6 +126,10 @@ def success(outcome: Outcome, files: int) -> str:
     ]
     ignored = sum(one.role == "ignored" for one in outcome.files)
     rest = f" {count(ignored, 'file')} {was(ignored)} not a transcript." if ignored else ""
+    beside = len(outcome.beside)
+    if beside:
+        rest += f" {count(beside, 'other session')} that {'is' if beside == 1 else 'are'} read together with "
+        rest += f"{'it' if len(outcome.sessions) == 1 else 'them'} {was(beside)} brought up to date."
     return f"Read {count(files, 'file')}: {count(len(outcome.sessions), 'session')} ({', '.join(parts)}).{rest}"
 
 

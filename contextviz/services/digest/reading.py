@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -20,7 +19,19 @@ from contextviz.events.session import SourceFile, Transcript
 from contextviz.services.alerts import evaluate
 from contextviz.services.delete import remove_session
 from contextviz.services.digest.audience import Audience
-from contextviz.services.digest.batch import BatchFile, contents, distinct, files_of_session, merged
+from contextviz.services.digest.batch import (
+    BatchFile,
+    called_before,
+    contents,
+    distinct,
+    files_of_session,
+    hold_several,
+    is_newer_version,
+    link_file,
+    link_files,
+    merged,
+    named,
+)
 from contextviz.services.digest.collections import few_collections, short_turns
 from contextviz.services.digest.halves import (
     MOST_LOGS,
@@ -30,6 +41,7 @@ from contextviz.services.digest.halves import (
     is_behind,
     is_joined,
     is_lesser,
+    is_passed_over,
     keep_waiting,
     logs_of,
     parts_of,
@@ -39,7 +51,7 @@ from contextviz.services.digest.halves import (
 )
 from contextviz.services.digest.known import rooted
 from contextviz.services.digest.lost import carried
-from contextviz.services.digest.outcome import Outcome
+from contextviz.services.digest.outcome import Fullness, Outcome, namesakes_of
 from contextviz.services.digest.remembering import ReadingMemory
 from contextviz.services.figures import derive
 from contextviz.services.indexing import index_fresh, index_some, indexing_beside
@@ -51,12 +63,12 @@ from contextviz.sources.source import ReadItem, ReadOptions
 from contextviz.sources.unpack import unpacked
 from contextviz.store.growing import settle
 from contextviz.store.memory import give_back, keep_little
-from contextviz.store.models import SessionArtifactRecord, SessionRecord
+from contextviz.store.models import SessionRecord
 from contextviz.store.rows.session import key_of
 from contextviz.store.search import last_pack
 from contextviz.store.tables import Planner
 from contextviz.store.texts import StoreTextPool, TextReader
-from contextviz.store.writes import MissingTexts, Saved, save_transcript
+from contextviz.store.writes import MissingTexts, save_transcript
 
 logger = logging.getLogger("contextviz.timing")
 MOST_TRIES = 3
@@ -73,14 +85,18 @@ class Reading:
 
     def __init__(
         self, run: JobRun, files: Sequence[BatchFile], audience: Audience, *, is_whole_family: bool = False,
-        depending: Container[str] = (),
+        is_joint: bool = False, depending: Container[str] = (), unread: Container[str] = (),
     ) -> None:  # fmt: skip
         """With `is_whole_family` every session is saved as it is read here, though its own files are the same; so are
-        those that are read from one of the contents `depending`."""
+        those that are read from one of the contents `depending`; with `is_joint`, of these files from those alone that
+        it is made of now. A session that was read from one of the contents
+        `unread` meanwhile, by somebody who follows the file, is an updated one."""
         self._run = run
         self._audience = audience
-        self._is_whole_family = is_whole_family
+        self._is_whole_family = is_whole_family or is_joint
+        self._is_joint = is_joint
         self._depending = depending
+        self._unread = unread
         # What came at different times, named from different folders, is read under names from one.
         self._files = {one.name: one for one in distinct(rooted(files, files))}
         self._given = {(one.sha256, one.source_path): one.name for one in files if one.source_path}
@@ -96,6 +112,7 @@ class Reading:
         self._memory = ReadingMemory()
         self._planner = Planner()
         self._outcome = Outcome()
+        self._fullest: dict[str, Fullness] = {}  # what every session was read as, by its key
 
     def read_all(self) -> Outcome:
         """Read every file and save every session; sessions are there as soon as each is saved."""
@@ -116,8 +133,8 @@ class Reading:
                     self._run.result["files"] = [*self._run.result.get("files", ()), asdict(item)]
             elif isinstance(item, ReadProblem):
                 self._outcome.problems.append(item)
-            else:
-                saved.append((self._keep(item), _head_of(item)))
+            elif not self._is_lesser(item):
+                saved.append((self._keep(item), Transcript(item.session)))  # its lists are saved
                 index_fresh(self._known_packs, self._beat)
             del item
         self._revisit_states()
@@ -126,6 +143,15 @@ class Reading:
         given = {name: self._given.get((one.sha256, one.source_path), name) for name, one in self._files.items()}
         self._outcome.files = [replace(one, path=given.get(one.path, one.path)) for one in self._outcome.files]
         return self._outcome
+
+    def _is_lesser(self, transcript: Transcript) -> bool:
+        """Whether this reading gave the same session with more in it already: of two files that no reader puts together
+        the fuller one counts, whatever their order, and the other is told."""
+        own, before = Fullness.of(transcript), self._fullest.get(key := self._key(transcript))
+        self._fullest[key] = own if before is None else max(before, own)
+        if before is not None:
+            self._outcome.add_problem(min(before, own).left_out(max(before, own)))
+        return before is not None and own < before
 
     def _revisit_states(self) -> None:
         """Read sessions again of whose state a newer version came that names them no longer: that is what happened."""
@@ -174,7 +200,7 @@ class Reading:
         self._run.progress(min(self._bytes_put, self._total))
 
     def _keep(self, transcript: Transcript) -> int:
-        own, given = self._own_files(transcript), _named(self._files.values())
+        own, given = self._own_files(transcript), named(self._files.values())
         for _ in range(MOST_TRIES):
             try:
                 return self._keep_once(transcript, own, given)
@@ -183,7 +209,7 @@ class Reading:
             except MissingTexts:
                 self._run.log("texts were removed by a deletion meanwhile; reading once more")
                 self._memory.forget()
-                given = _named(own)
+                given = named(own)
                 transcript = self._again(self._key(transcript), own) or transcript
         raise JobFailed("The store changed again and again while this was read. Try again.")
 
@@ -204,23 +230,30 @@ class Reading:
             raise JobFailed("A session of these files is being deleted. Try again when that is done.")
         old = self._files_before(existing)
         late = self._late_indexes(transcript, old) if existing else []
-        whole = merged(old, [*with_parts, *self._replacing(old, with_parts), *late])
+        before = [one for one in old if one.sha256 not in contents(self._files.values())] if self._is_joint else old
+        whole = merged(before, [*with_parts, *self._replacing(before, with_parts), *late])
         if existing is not None and not parts and transcript.session.format in TOLD_WHOLE:
             # Reading both exports for each of a thousand conversations would take hours, and tell nothing more.
             if is_behind(transcript, existing):
-                self._outcome.unchanged.append(existing.pk)
-                return existing.pk
+                return self._stays(existing)
             whole = own
+        if existing is not None and is_passed_over(transcript, existing, old, own):
+            self._run.log(f"{own[0].name} holds less of {transcript.session.id[:100]} than what came before under that "
+                          "name: that is kept, and this is not shown")  # fmt: skip
+            return self._stays(existing)
         is_same = existing is not None and contents(whole) == contents(old) and existing.read_by == __version__[:32]
         is_depending = self._is_whole_family or any(one.sha256 in self._depending for one in own)
         if existing and is_same and not is_depending:
             forget_waiting(transcript.session.id, logs)
-            self._outcome.unchanged.append(existing.pk)
-            return existing.pk
-        is_again = contents(whole) != contents(own) and not _named(whole) <= given
+            return self._stays(existing, is_changed=any(one.sha256 in self._unread for one in old))
+        is_again = contents(whole) != contents(own) and not named(whole) <= given
         if is_again:
             # Files that came earlier belong to it too (sub-agents, a store, the longer version of one file).
-            transcript = self._again(self._key(transcript), whole) or transcript
+            is_one = existing is None or self._is_whole_family or not hold_several(old, existing)
+            found = self._again(self._key(transcript), whole) if is_one else None
+            if existing is not None and found is None and not self._is_whole_family:
+                return self._put_off(existing, whole)
+            transcript = found or transcript
         saved = self._save(transcript, whole, contents(old))
         forget_waiting(transcript.session.id, logs)
         if is_again:
@@ -263,8 +296,7 @@ class Reading:
         old = self._files_before(host)
         whole = merged(old, own)
         if contents(whole) == contents(old) and host.read_by == __version__[:32]:
-            self._outcome.unchanged.append(host.pk)
-            return host.pk
+            return self._stays(host)
         joined = self._again(host.key, whole)
         if joined is None or not is_joined(joined, own, whole, self._origins):
             return None
@@ -276,7 +308,8 @@ class Reading:
     def _replacing(self, old: Sequence[BatchFile], own: Sequence[BatchFile]) -> list[BatchFile]:
         """Files of this batch that are newer versions of what the session has, though no transcript names them."""
         names = {one.name for one in old}
-        return [file for name, file in self._files.items() if name in names and file not in own]
+        rest = [file for name, file in self._files.items() if name in names and file not in own]
+        return [file for file in rest if is_newer_version(old, file)]
 
     def _late_indexes(self, transcript: Transcript, old: Sequence[BatchFile]) -> list[BatchFile]:
         """Indexes of this batch, of several sessions, of which the session has no version yet: nothing that they say
@@ -287,14 +320,37 @@ class Reading:
         return [one for one in found if one.basename not in names]
 
     def _again(self, key: str, files: list[BatchFile]) -> Transcript | None:
+        """The session kept under `key` as all of `files` tell it, of several transcripts the fullest; what else is to
+        be said of the files is told. None where they hold another session of that name besides (runs of one instance):
+        those are read together with all that has the name."""
+        found: Transcript | None = None
+        others: set[str] = set()
+        by_content = {one.sha256: name for name, one in self._files.items()}
+        names = {one.name: by_content[one.sha256] for one in files if one.sha256 in by_content}
         for item in self._read(files):
-            if isinstance(item, Transcript) and self._key(item) == key:
-                return item
-        return None
+            if isinstance(item, ReadProblem):
+                self._outcome.add_problem(item)
+            elif isinstance(item, SourceFile):
+                if item.role == "duplicate" and item.path in names:
+                    self._outcome.now_a_copy(replace(item, path=names[item.path]))
+            elif self._key(item) != key:
+                others.add(item.session.id)
+            elif found is None or Fullness.of(found) < Fullness.of(item):
+                found = item
+        return None if found is not None and not others.isdisjoint(namesakes_of(found.session.id)) else found
+
+    def _put_off(self, session: SessionRecord, whole: Sequence[BatchFile]) -> int:
+        known = contents(self._outcome.joint)
+        self._outcome.joint.extend(one for one in whole if one.sha256 not in known)
+        return session.pk
+
+    def _stays(self, session: SessionRecord, *, is_changed: bool = False) -> int:
+        self._outcome.is_found(session.pk, is_new=False, is_changed=is_changed)
+        return session.pk
 
     def _save(self, transcript: Transcript, files: list[BatchFile], expected: frozenset[str]) -> int:
         now = timezone.now()
-        told = carried(self._key(transcript), [*files, *_called(files, self._renamed)], expected)
+        told = carried(self._key(transcript), [*files, *called_before(files, self._renamed)], expected)
         told = [replace(one, file=self._renamed.get(one.file or "", one.file)) for one in told]
         transcript.problems = [*(one for one in transcript.problems if one not in told), *told]
         fill_window(transcript)
@@ -307,7 +363,7 @@ class Reading:
             saved = save_transcript(transcript, derived, now=now, key=self._key(transcript))
             if contents(files_of_session(saved.session_id)) != expected:
                 raise Superseded
-            _link(saved.session_id, files)
+            link_files(saved.session_id, files)
             if saved.is_new:
                 SessionRecord.objects.filter(pk=saved.session_id).update(
                     owner_id=self._audience.person_id, is_private=self._audience.is_private
@@ -320,13 +376,8 @@ class Reading:
         )  # fmt: skip
         self._memory.saved(saved.session_id)
         self._planner.wrote(saved.changed_rows)
-        self._note(saved)
+        self._outcome.is_found(saved.session_id, is_new=saved.is_new, is_changed=saved.is_changed)
         return saved.session_id
-
-    def _note(self, saved: Saved) -> None:
-        found = self._outcome
-        changed = found.updated if saved.is_changed else found.unchanged
-        (found.new if saved.is_new else changed).append(saved.session_id)
 
     def _own_files(self, transcript: Transcript) -> list[BatchFile]:
         beside = self._beside.get((transcript.session.format, transcript.session.id), ())
@@ -342,40 +393,7 @@ class Reading:
                 continue
             for session_id, transcript in saved:
                 if source.session in (None, transcript.session.id) and source.format == transcript.session.format:
-                    SessionArtifactRecord.objects.get_or_create(
-                        session_id=session_id, artifact_id=file.artifact_id, defaults=_names(file)
-                    )
-
-
-def _head_of(transcript: Transcript) -> Transcript:
-    """The transcript without its lists: they are saved, and memory is for the next one."""
-    return Transcript(session=transcript.session)
-
-
-def _called(files: Sequence[BatchFile], renamed: Mapping[str, str]) -> list[BatchFile]:
-    """`files` as they were called before."""
-    before = {new: old for old, new in renamed.items()}
-    return [replace(one, name=before[one.name]) for one in files if one.name in before]
-
-
-def _link(session_id: int, files: Sequence[BatchFile]) -> None:
-    kept = [one.artifact_id for one in files]
-    SessionArtifactRecord.objects.filter(session_id=session_id).exclude(artifact_id__in=kept).delete()
-    for one in files:
-        link, is_new = SessionArtifactRecord.objects.get_or_create(
-            session_id=session_id, artifact_id=one.artifact_id, defaults=_names(one)
-        )
-        if not is_new and link.name != one.name and one.name.endswith(f"/{link.name}"):
-            link.name = one.name  # by now it is named relative to a folder further up
-            link.save(update_fields=["name"])
-
-
-def _named(files: Iterable[BatchFile]) -> frozenset[tuple[str, str]]:
-    return frozenset((one.sha256, one.name) for one in files)
-
-
-def _names(file: BatchFile) -> dict[str, Any]:
-    return {"name": file.name, "source_path": file.source_path}
+                    link_file(session_id, file)
 
 
 def _milliseconds(since: datetime) -> int:

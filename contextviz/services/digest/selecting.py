@@ -62,6 +62,17 @@ class Links:
             for one in files if (found := self._paths.get(one.source_path))
         }  # fmt: skip
 
+    def unread(self, files: Sequence[BatchFile]) -> frozenset[str]:
+        """The contents that no session was read from when they were asked for first."""
+        self._ask(files)
+        return frozenset(one.sha256 for one in files if not self._contents.get(one.artifact_id))
+
+    def relatives(self, chosen: Selection, files: Sequence[BatchFile]) -> set[int]:
+        """The sessions of what is read along with `files` for their sake, and that are of none of these."""
+        beside = [one for one in chosen.files if one.sha256 in chosen.depending]
+        found = {session for sessions in self.of(beside).values() for session in sessions} if beside else set()
+        return found - {session for sessions in self.at(files).values() for session in sessions}
+
     def of(self, files: Sequence[BatchFile]) -> dict[int, set[int]]:
         """By artifact's id the sessions of every file."""
         self._ask(files)

@@ -10,6 +10,7 @@ from contextviz.events.session import SubAgent
 from contextviz.events.text import TextPool
 from contextviz.events.usage import TokenUsage, sum_usage
 from contextviz.sources.plain.content import blocks_of, dumps, tool_call, tool_results
+from contextviz.sources.plain.counts import Counts
 from contextviz.sources.plain.draft import Draft
 from contextviz.sources.plain.usage import less
 from contextviz.sources.values import as_dict, as_float, as_id, as_int, as_list, as_text
@@ -139,11 +140,11 @@ def usage_of(metrics: Json) -> TokenUsage | None:
     """A step's metrics; cached tokens are part of the prompt. All zero is a producer that did not measure."""
     if not metrics:
         return None
-    cached = as_int(metrics.get("cached_tokens"))
-    return TokenUsage(
-        input_tokens=less(as_int(metrics.get("prompt_tokens")), cached),
-        cache_read_tokens=cached,
-        output_tokens=as_int(metrics.get("completion_tokens")),
+    counts = Counts()
+    return counts.inside(
+        counts.prompt(metrics.get("prompt_tokens"), "prompt_tokens"),
+        counts.prompt(metrics.get("cached_tokens"), "cached_tokens"),
+        output_tokens=counts.answer(metrics.get("completion_tokens"), "completion_tokens"),
         cost_usd=as_float(metrics.get("cost_usd")) or None,
     )
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
 
 from contextviz.events.message import Message
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import COST_HINT, LineCounts, Session, SubAgent, Transcript
-from contextviz.events.times import is_suspicious
+from contextviz.events.times import is_suspicious, oddity
 from contextviz.events.usage import sum_usage
 from contextviz.sources.claude_code.chain import Chain, build_chain, tree_facts
 from contextviz.sources.claude_code.compactions import compactions_of, place
@@ -22,6 +26,7 @@ from contextviz.sources.source import ReadOptions
 from contextviz.sources.values import as_id, as_text
 
 CallKey = tuple[str, str | None]
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -46,7 +51,7 @@ class Parts:
 
 def assemble(parts: Parts, known: Known, options: ReadOptions) -> Transcript:
     """Build the transcript of one session; rows and calls that `known` has are replays and not counted."""
-    chains = _chains(parts)
+    chains = _chains(parts, options.now)
     conversations: list[Conversation] = []
     messages: list[Message] = []
     for chain in chains:
@@ -102,20 +107,61 @@ def _provider_side(transcript: Transcript) -> None:
         transcript.problems.append(ReadProblem("iterated_answers", text, "info", name, value=rounds))
 
 
-def _chains(parts: Parts) -> list[Chain]:
+def in_time(files: list[Loaded], now: datetime) -> list[Loaded]:
+    """The session's own files first, each kind by when it begins and ends: what a session says last is in the last."""
+
+    def when(file: Loaded) -> tuple[bool, datetime, datetime, str]:
+        times = [at for row in file.rows if (at := row.at) is not None and not is_suspicious(at, now=now)]
+        return file.is_agent_file, min(times, default=_EARLIEST), max(times, default=_EARLIEST), file.name
+
+    own = [file for file in files if not file.is_agent_file]
+    return files if len(own) == len(files) == 1 else [*sorted(own, key=when), *_agents_in_time(files, when)]
+
+
+def _agents_in_time(files: list[Loaded], when: Callable[[Loaded], Any]) -> list[Loaded]:
+    """Sub-agents' files in the order they came, those of one sub-agent in time."""
+    agents: dict[str | None, list[Loaded]] = {}
+    for file in files:
+        if file.is_agent_file:
+            agents.setdefault(file.agent, []).append(file)
+    return [file for found in agents.values() for file in sorted(found, key=when)]
+
+
+def _rows(files: list[Loaded], now: datetime) -> Iterator[tuple[Loaded, Row]]:
+    """The rows of all files. Those of one agent that lie in several (a session that was resumed in another folder,
+    halves of one) are put together by their times; what a file has in its own order stays in it."""
+    by_agent: dict[str | None, list[Loaded]] = {}
+    for file in files:
+        by_agent.setdefault(file.agent if file.is_agent_file else None, []).append(file)
+    for found in by_agent.values():
+        if len(found) == 1:
+            yield from ((found[0], row) for row in found[0].rows)
+        else:
+            timed = heapq.merge(*(_timed(file, now) for file in found), key=lambda one: one[0])
+            yield from ((file, row) for _, file, row in timed)
+
+
+def _timed(file: Loaded, now: datetime) -> Iterator[tuple[datetime, Loaded, Row]]:
+    latest = _EARLIEST
+    for row in file.rows:
+        if row.at is not None and not is_suspicious(row.at, now=now):
+            latest = max(latest, row.at)
+        yield latest, file, row
+
+
+def _chains(parts: Parts, now: datetime) -> list[Chain]:
     """The main chain first, then each sub-agent's, in the order they appear."""
     rows: list[Row] = []
     by_uuid: dict[str, Row] = {}
-    for file in parts.files:
-        for row in file.rows:
-            if file.is_agent_file and row.agent is None:
-                row.agent = file.agent
-            if row.uuid is None or row.uuid not in by_uuid:
-                rows.append(row)
-                if row.uuid is not None:
-                    by_uuid[row.uuid] = row
-            elif row.agent and by_uuid[row.uuid].agent is None and row.is_sidechain:
-                by_uuid[row.uuid].agent = row.agent
+    for file, row in _rows(parts.files, now):
+        if row.agent is None and file.is_agent_file:
+            row.agent = file.agent
+        if row.uuid is None or row.uuid not in by_uuid:
+            rows.append(row)
+            if row.uuid is not None:
+                by_uuid[row.uuid] = row
+        elif row.agent and by_uuid[row.uuid].agent is None and row.is_sidechain:
+            by_uuid[row.uuid].agent = row.agent
     agents: dict[str | None, list[Row]] = {None: []}
     for row in rows:
         if not row.is_sidechain or parts.alone is not None:
@@ -156,13 +202,12 @@ def _session(parts: Parts, chains: list[Chain], options: ReadOptions) -> Session
 
 
 def _title(files: list[Loaded], main: Chain) -> str | None:
-    """A title somebody gave, else the client's, else a summary of this very session (its leaf is in it)."""
-    for file in files:
-        own = [text for leaf, text in file.summaries if leaf in main.positions]
-        title = file.custom_title or file.ai_title or (own[-1] if own else None)
-        if title:
-            return title
-    return None
+    """A title somebody gave, else the client's, else a summary of this very session (its leaf is in it); of each the
+    newest."""
+    newest = [*reversed([file for file in files if not file.is_agent_file]), *(f for f in files if f.is_agent_file)]
+    own = [text for file in reversed(newest) for leaf, text in file.summaries if leaf in main.positions]
+    given = next((file.custom_title for file in newest if file.custom_title), None)
+    return given or next((file.ai_title for file in newest if file.ai_title), None) or (own[-1] if own else None)
 
 
 def _lines(files: list[Loaded]) -> LineCounts:
@@ -293,8 +338,9 @@ def _times(transcript: Transcript, chains: list[Chain], options: ReadOptions) ->
                 _problem(transcript, row, "unreadable_time", "the time of this line cannot be read", "warning")
             if row.at is None:
                 continue
-            if is_suspicious(row.at, now=options.now):
-                message = "the time of this line is in the future; it does not count for the session's end"
+            odd = oddity(row.at, now=options.now)
+            if odd is not None:
+                message = f"the time of this line is {odd}; it does not count for the session's end"
                 _problem(transcript, row, "suspicious_time", message, "warning")
             elif chain.is_active(row) and row.kind in ("user", "assistant"):
                 if latest is not None and row.at < latest:

@@ -47,7 +47,8 @@ def groups(files: Sequence[Found]) -> list[Group]:
         if not group.roots:
             del found[group.id]
             for number, one in enumerate(group.agents):
-                found[f"{group.id}/{number}"] = Group(group.id, agents=[one])
+                alone = f"{group.id}/{agent_of_name(one.probe.name) or number}"
+                found.setdefault(alone, Group(group.id)).agents.append(one)
     for one in files:
         if one.detection.role != "session":
             _attach(one, found)
@@ -102,4 +103,5 @@ def _age(group: Group) -> tuple[bool, datetime, int, str]:
     files = group.roots or group.agents
     is_fork = any("forkedFrom" in record for one in group.roots for record in one.probe.records)
     times = [at for at in map(first_time, files) if at is not None]
-    return is_fork, min(times, default=_LATEST), sum(one.probe.size for one in files), group.id
+    # Of the files of one session the largest: copies of them must not make a session look longer than its resumed one.
+    return is_fork, min(times, default=_LATEST), max(one.probe.size for one in files), group.id

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from contextviz.events.session import SourceFile, Transcript
-from contextviz.sources.claude_code.assemble import Known, Parts, assemble
+from contextviz.sources.claude_code.assemble import Known, Parts, assemble, in_time
 from contextviz.sources.claude_code.detect import FORMAT, detect
 from contextviz.sources.claude_code.group import Group, groups
 from contextviz.sources.claude_code.load import Loaded, load
@@ -72,6 +72,7 @@ def _read_group(group: Group, known: Known, options: ReadOptions) -> Iterator[Re
         alone = None if group.roots else group.id
         # The rows are half of what reading holds; whoever is given the transcript may take long with it.
         del loaded, uuids, seen
+        kept = in_time(kept, options.now)
         yield _assembled(Parts(session, kept, group.metas, alone), known, options)
 
 

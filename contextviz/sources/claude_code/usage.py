@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from contextviz.events.usage import TokenUsage, sum_usage
+from contextviz.events.usage import DoubtedUsage, TokenUsage, doubts_of, sum_usage
+from contextviz.sources.plain.counts import Counts
 from contextviz.sources.values import as_dict, as_float, as_int, as_list
 
 FIELDS = (
@@ -26,14 +27,15 @@ def usage_of(value: Any) -> TokenUsage | None:
         return None
     split = as_dict(usage.get("cache_creation"))
     details = as_dict(usage.get("output_tokens_details"))
-    return TokenUsage(
-        input_tokens=as_int(usage.get("input_tokens")),
-        cache_read_tokens=as_int(usage.get("cache_read_input_tokens")),
-        cache_write_tokens=as_int(usage.get("cache_creation_input_tokens")),
-        output_tokens=as_int(usage.get("output_tokens")),
-        reasoning_tokens=as_int(details.get("thinking_tokens")),
-        cache_write_5m_tokens=as_int(split.get("ephemeral_5m_input_tokens")),
-        cache_write_1h_tokens=as_int(split.get("ephemeral_1h_input_tokens")),
+    counts = Counts()
+    return counts.apart(
+        counts.prompt(usage.get("input_tokens"), "input_tokens"),
+        counts.prompt(usage.get("cache_read_input_tokens"), "cache_read_input_tokens"),
+        counts.prompt(usage.get("cache_creation_input_tokens"), "cache_creation_input_tokens"),
+        counts.answer(usage.get("output_tokens"), "output_tokens"),
+        counts.other(details.get("thinking_tokens"), "thinking_tokens"),
+        counts.other(split.get("ephemeral_5m_input_tokens"), "ephemeral_5m_input_tokens"),
+        counts.other(split.get("ephemeral_1h_input_tokens"), "ephemeral_1h_input_tokens"),
     )
 
 
@@ -51,7 +53,8 @@ def greatest(first: TokenUsage | None, second: TokenUsage | None) -> TokenUsage 
     for name in FIELDS:
         one, other = getattr(first, name), getattr(second, name)
         merged[name] = max(one, other) if one is not None and other is not None else (other if one is None else one)
-    return TokenUsage(**merged)
+    doubts = tuple(dict.fromkeys((*doubts_of(first), *doubts_of(second))))
+    return DoubtedUsage(**merged, doubts=doubts) if doubts else TokenUsage(**merged)
 
 
 def cost_state_usage(value: dict[str, Any]) -> TokenUsage | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from contextviz.events.problem import ReadProblem, Severity
 from contextviz.events.session import Transcript
-from contextviz.events.times import instant, is_suspicious
+from contextviz.events.times import instant, is_suspicious, oddity
 
 MAX_ORDER_PROBLEMS = 50
 
@@ -32,21 +32,21 @@ class Notes:
                 self.problem("unreadable_time", f"line {number} has a time that cannot be read", line=number)
             return None
         session = self._transcript.session
-        if self.is_future(at):
-            self.problem("suspicious_time", f"line {number} lies in the future", line=number)
+        if self.is_odd(at):
+            self.problem("suspicious_time", f"line {number} lies {oddity(at, now=self.now)}", line=number)
         elif session.ended_at is None or at > session.ended_at:
             session.ended_at = at
         return at
 
-    def is_future(self, at: datetime) -> bool:
-        """Whether `at` lies too far ahead to be believed."""
-        is_future = is_suspicious(at, now=self.now)
-        self.has_future = self.has_future or is_future
-        return is_future
+    def is_odd(self, at: datetime) -> bool:
+        """Whether `at` lies too far ahead, or back, to be believed."""
+        is_odd = is_suspicious(at, now=self.now)
+        self.has_future = self.has_future or is_odd
+        return is_odd
 
     def in_order(self, at: datetime | None, number: int, entry: str) -> None:
         """Tell where an item is stamped earlier than one before it; the order of the file is kept."""
-        if at is None or self.is_future(at):
+        if at is None or self.is_odd(at):
             return
         if self._latest is None or at >= self._latest:
             self._latest = at

@@ -122,7 +122,7 @@ class Thread:
         session.agent = _agent_name(payload)
         started = instant(payload.get("timestamp")) or at
         self.cut = ReplayCut(session.id, session.forked_from is not None, instant(payload.get("timestamp")))
-        if started is not None and not self.notes.is_future(started):
+        if started is not None and not self.notes.is_odd(started):
             session.started_at = started
         base = payload.get("base_instructions")
         if isinstance(base, dict) and as_text(base.get("text")):

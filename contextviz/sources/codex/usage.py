@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextviz.events.usage import TokenUsage
+from contextviz.sources.plain.counts import Counts
 from contextviz.sources.values import as_dict, as_id, as_int
 
 Totals = tuple[int, int, int]
@@ -84,16 +85,13 @@ class UsageMeter:
 
 def tokens_of(usage: dict[str, Any]) -> TokenUsage:
     """OpenAI's words as ours: cached input and cache writes are parts of input, reasoning is part of output."""
-    prompt = as_int(usage.get("input_tokens"))
-    cached = as_int(usage.get("cached_input_tokens"))
-    written = as_int(usage.get("cache_write_input_tokens"))
-    full_rate = None if prompt is None else max(0, prompt - (cached or 0) - (written or 0))
-    return TokenUsage(
-        input_tokens=full_rate,
-        cache_read_tokens=cached,
-        cache_write_tokens=written,
-        output_tokens=as_int(usage.get("output_tokens")),
-        reasoning_tokens=as_int(usage.get("reasoning_output_tokens")),
+    counts = Counts()
+    return counts.inside(
+        counts.prompt(usage.get("input_tokens"), "input_tokens"),
+        counts.prompt(usage.get("cached_input_tokens"), "cached_input_tokens"),
+        counts.prompt(usage.get("cache_write_input_tokens"), "cache_write_input_tokens"),
+        counts.answer(usage.get("output_tokens"), "output_tokens"),
+        counts.other(usage.get("reasoning_output_tokens"), "reasoning_output_tokens"),
     )
 
 

@@ -13,9 +13,9 @@ from contextviz.events.engine_event import EngineEvent, EventType, Scalar
 from contextviz.events.message import Block, Kind, Message, Role
 from contextviz.events.session import SubAgent
 from contextviz.events.topic import Topic, TopicEvent
-from contextviz.events.usage import TokenUsage
 from contextviz.sources.context_events.envelope import Envelope
 from contextviz.sources.context_events.segments import Segments
+from contextviz.sources.plain.counts import Counts
 from contextviz.sources.plain.draft import Draft
 from contextviz.sources.plain.usage import less
 from contextviz.sources.values import as_dict, as_float, as_id, as_int, as_list, as_plain, as_text
@@ -114,14 +114,15 @@ class Assembly:
 
     def _call(self, event: Envelope, line: int) -> None:
         data = event.data
-        read, written = as_int(data.get("cacheRead")), as_int(data.get("cacheWrite"))
-        given = as_int(data.get("inputTokens"))
+        counts = Counts()
+        read = counts.prompt(data.get("cacheRead"), "cacheRead")
+        written = counts.prompt(data.get("cacheWrite"), "cacheWrite")
+        given = counts.prompt(data.get("inputTokens"), "inputTokens")
         cached = (read or 0) + (written or 0)
         # As in the GenAI conventions the input includes what was cached; where that is larger it stands beside it.
         uncached = given if given is not None and cached > given else less(given, cached)
-        usage = TokenUsage(
-            uncached, read, written, as_int(data.get("outputTokens")), cost_usd=as_float(data.get("costUsd"))
-        )
+        output = counts.answer(data.get("outputTokens"), "outputTokens")
+        usage = counts.apart(uncached, read, written, output, cost_usd=as_float(data.get("costUsd")))
         purpose = as_text(data.get("purpose"))
         call = self._draft.call(
             usage, id=event.id or f"call-{event.seq}", at=event.at, model=as_text(data.get("model")), line=line,

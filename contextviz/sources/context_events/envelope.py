@@ -11,11 +11,12 @@ from datetime import datetime
 from typing import Any
 
 from contextviz.events.times import instant
-from contextviz.sources.values import as_dict, as_int, as_text
+from contextviz.sources.values import as_dict, as_int, as_text, shown
 
 VERSION = 1
 LONGEST_NAME = 32
 LONGEST_ID = 500
+MOST_SEQ = 2**63 - 1
 # The types of section 8.2 with the fields of `data` that each must have.
 REQUIRED: Mapping[str, tuple[str, ...]] = {
     "session.bootstrap": (),
@@ -95,7 +96,7 @@ def envelope_of(record: Any) -> Envelope:
     missing = [name for name in REQUIRED[kind] if name not in data]
     if missing:
         raise NoEvent(f"its data lacks {', '.join(missing)}")
-    seq, own = as_int(value.get("seq")), _identifier(value.get("id"))
+    seq, own = _number(value.get("seq")), _identifier(value.get("id"))
     if seq is None and own is None:
         raise NoEvent("it has neither seq nor id, so it could not be told from the same event sent again")
     stamp = value.get("ts")
@@ -103,6 +104,18 @@ def envelope_of(record: Any) -> Envelope:
         kind, engine, as_text(value.get("session")), seq, own, instant(stamp), stamp is not None,
         as_text(value.get("run")), as_int(value.get("turn")), as_text(value.get("quality")) or "exact", data,
     )  # fmt: skip
+
+
+def _number(value: Any) -> int | None:
+    """An event's number; None where none is written. Raises NoEvent for what is none: were it rounded or left out, two
+    events would be taken for one, or one for two."""
+    if value is None:
+        return None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # 20.0: the same number in JSON
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_SEQ:
+        raise NoEvent(f"its seq {shown(value)} is no whole number from 0 to {MOST_SEQ}")
+    return value
 
 
 def _identifier(value: Any) -> str | None:

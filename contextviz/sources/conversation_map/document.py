@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from contextviz.events.problem import ReadProblem, Severity
-from contextviz.events.times import instant, is_suspicious
+from contextviz.events.times import instant, oddity
 from contextviz.events.topic import Topic, TopicEvent
 from contextviz.sources.values import as_id, as_int, as_list, as_text
 
@@ -63,12 +63,12 @@ class MapReading:
         return self.topics[slug]
 
     def time(self, value: Any, what: str, entry: str | None) -> datetime | None:
-        """`value` as an instant; a problem where it is written and cannot be read, or lies in the future."""
+        """`value` as an instant; a problem where it is written and cannot be read, or cannot be true."""
         at = instant(value)
         if at is None and value is not None:
             self.problem("unreadable_time", f"{what} cannot be read as a time", entry=entry, value=str(value)[:80])
-        elif at is not None and is_suspicious(at, now=self.now):
-            self.problem("suspicious_time", f"{what} lies in the future", entry=entry)
+        elif at is not None and (odd := oddity(at, now=self.now)):
+            self.problem("suspicious_time", f"{what} lies {odd}", entry=entry)
         return at
 
 

@@ -11,8 +11,9 @@ from contextviz.events.usage import TokenUsage, sum_usage
 from contextviz.sources.copilot_cli.event import Event
 from contextviz.sources.copilot_cli.usage import beyond, requests_of, run_usage, usage_of
 from contextviz.sources.copilot_cli.window import Mark, Windows
+from contextviz.sources.plain.counts import Counts
 from contextviz.sources.plain.draft import Draft
-from contextviz.sources.values import as_id, as_int, as_text
+from contextviz.sources.values import as_id, as_text
 
 Json = dict[str, Any]
 
@@ -45,7 +46,8 @@ class Calls:
         """An answer. The log keeps only its output tokens; the messages of one response share its id."""
         response = as_id(data.get("apiCallId"))
         last = self._open.get(event.agent)
-        usage = TokenUsage(output_tokens=as_int(data.get("outputTokens")))
+        counts = Counts()
+        usage = counts.apart(output_tokens=counts.answer(data.get("outputTokens"), "outputTokens"))
         if last is not None and response is not None and last.response == response and data.get("chunkCount"):
             last.call = last.call or self._call(usage, last)
             if last.call is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from contextviz.events.usage import TokenUsage, sum_usage
-from contextviz.sources.plain.usage import less, plus
+from contextviz.sources.plain.counts import Counts
 from contextviz.sources.values import as_dict, as_int
 
 FIELDS = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens")
@@ -15,18 +15,19 @@ FIELDS = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tok
 def usage_of(value: Mapping[str, Any]) -> TokenUsage:
     """An object of the client's words: its input holds what was read from and written to the cache (seen in runs whose
     totals are written both ways), reasoning is part of the output. Early versions named three of them shorter."""
-    read, written = _number(value, "cacheReadTokens", "cachedInput"), as_int(value.get("cacheWriteTokens"))
-    return TokenUsage(
-        input_tokens=less(_number(value, "inputTokens", "input"), plus(read, written)),
-        cache_read_tokens=read,
-        cache_write_tokens=written,
-        output_tokens=_number(value, "outputTokens", "output"),
-        reasoning_tokens=as_int(value.get("reasoningTokens")),
+    counts = Counts()
+    prompt, read = _named(value, "inputTokens", "input"), _named(value, "cacheReadTokens", "cachedInput")
+    return counts.inside(
+        counts.prompt(value.get(prompt), prompt),
+        counts.prompt(value.get(read), read),
+        counts.prompt(value.get("cacheWriteTokens"), "cacheWriteTokens"),
+        counts.answer(value.get(answer := _named(value, "outputTokens", "output")), answer),
+        counts.other(value.get("reasoningTokens"), "reasoningTokens"),
     )
 
 
-def _number(value: Mapping[str, Any], *names: str) -> int | None:
-    return next((found for name in names if (found := as_int(value.get(name))) is not None), None)
+def _named(value: Mapping[str, Any], name: str, shorter: str) -> str:
+    return shorter if value.get(name) is None else name
 
 
 def run_usage(shutdown: Mapping[str, Any]) -> TokenUsage | None:

@@ -10,7 +10,7 @@ from contextviz.events.problem import ReadProblem
 from contextviz.events.session import Session, SourceFile, SubAgent, Transcript
 from contextviz.sources.droid.rows import FORMAT, is_message, is_settings, is_start
 from contextviz.sources.droid.session import SessionRows
-from contextviz.sources.droid.totals import Settings, add_last_call, own_total, settings_of, unlogged
+from contextviz.sources.droid.totals import Settings, add_last_call, contradiction, own_total, settings_of, unlogged
 from contextviz.sources.features import declared
 from contextviz.sources.lines import JsonLines
 from contextviz.sources.plain.draft import Draft
@@ -34,6 +34,7 @@ class _Opened:
     call: str | None
     title: str | None
     settings: Settings | None = None
+    settings_file: str | None = None
     children: list[_Opened] = field(default_factory=list)
 
     @property
@@ -107,7 +108,7 @@ def _settings(files: Sequence[Found], opened: dict[str, _Opened]) -> Iterator[Re
         stem = probe.name.removesuffix(SETTINGS)
         owner = by_stem.get(stem) or by_name.get(stem.rsplit("/", 1)[-1])
         if owner is not None and probe.document is not None:
-            owner.settings = settings_of(probe.document)
+            owner.settings, owner.settings_file = settings_of(probe.document), probe.name
         reason = BESIDE if owner is not None else ALONE
         yield SourceFile(probe.name, FORMAT, "index", False, reason, probe.size, owner.id if owner else None)
 
@@ -207,6 +208,9 @@ def _add_tokens(transcript: Transcript, family: list[tuple[_Opened, Growing]], o
                 "part of what is shown as unlogged may be that session's"
             )
             transcript.problems.append(ReadProblem("carried_total", text, "info", member.found.probe.name))
+        against = contradiction(settings, member.settings_file or member.found.probe.name)
+        if against is not None:
+            transcript.problems.append(against)
         total = own_total(settings, before.settings if before is not None else None)
         parts.append((total, [call for call in transcript.calls if call.agent == agent]))
         if agent is None:

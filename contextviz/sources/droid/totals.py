@@ -7,10 +7,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from contextviz.events.call import ModelCall
+from contextviz.events.problem import ReadProblem
 from contextviz.events.session import Transcript
 from contextviz.events.snapshot import SnapshotBasis
 from contextviz.events.usage import TokenUsage, sum_usage
 from contextviz.sources.droid.session import Answer
+from contextviz.sources.plain.counts import Counts
 from contextviz.sources.values import as_dict, as_int, as_text
 
 NOTE = "the call that the settings tell of is the last one; it is taken for that of the last answer"
@@ -31,7 +33,7 @@ def settings_of(document: Mapping[str, Any]) -> Settings:
     """What is used of the settings; nothing else of them is kept. Cached tokens stand beside the input."""
     total, last = as_dict(document.get("tokenUsage")), as_dict(document.get("lastCallTokenUsage"))
     return Settings(
-        as_text(document.get("model")), _real(total), _real(last), as_int(total.get("thinkingTokens"))
+        as_text(document.get("model")), _real(total), _call(last), as_int(total.get("thinkingTokens"))
     )  # fmt: skip
 
 
@@ -41,6 +43,17 @@ def _real(value: Mapping[str, Any]) -> TokenUsage | None:
         cache_read_tokens=as_int(value.get("cacheReadTokens")),
         cache_write_tokens=as_int(value.get("cacheCreationTokens")),
         output_tokens=as_int(value.get("outputTokens")),
+    )
+    return usage if usage.is_real else None
+
+
+def _call(value: Mapping[str, Any]) -> TokenUsage | None:
+    counts = Counts()
+    usage = counts.apart(
+        counts.prompt(value.get("inputTokens"), "inputTokens"),
+        counts.prompt(value.get("cacheReadTokens"), "cacheReadTokens"),
+        counts.prompt(value.get("cacheCreationTokens"), "cacheCreationTokens"),
+        counts.answer(value.get("outputTokens"), "outputTokens"),
     )
     return usage if usage.is_real else None
 
@@ -62,6 +75,19 @@ def own_total(settings: Settings, before: Settings | None) -> TokenUsage | None:
     if settings.total is None or before is None or before.total is None:
         return settings.total
     return minus(settings.total, before.total) or settings.total
+
+
+def contradiction(settings: Settings, file: str) -> ReadProblem | None:
+    """The finding where the last call alone has more than the total that should hold it; None where all is well. Both
+    are kept as they are written: the call's tokens count, and nothing is left over for unlogged calls."""
+    total, last = settings.total, settings.last
+    if total is None or last is None or minus(total, last) is not None:
+        return None
+    text = (
+        f"the settings say {last.total_tokens} tokens for the last call and {total.total_tokens} for the session, "
+        "which should hold it; the call's are counted"
+    )
+    return ReadProblem("count_mismatch", text, file=file, value=total.total_tokens)
 
 
 def add_last_call(transcript: Transcript, settings: Settings, answer: Answer | None, basis: SnapshotBasis) -> None:

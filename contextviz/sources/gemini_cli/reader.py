@@ -14,9 +14,10 @@ from contextviz.events.usage import TokenUsage
 from contextviz.sources.features import declared
 from contextviz.sources.gemini_cli.record import Chat, Cut, Kept, read_document, read_lines
 from contextviz.sources.plain.content import blocks_of, tool_call, tool_results
+from contextviz.sources.plain.counts import Counts
 from contextviz.sources.plain.draft import Draft
 from contextviz.sources.plain.load import NotReadable, refused
-from contextviz.sources.plain.usage import less, plus
+from contextviz.sources.plain.usage import plus
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.values import as_dict, as_id, as_int, as_list, as_text
 
@@ -252,10 +253,11 @@ def _usage(draft: Draft, value: Any) -> TokenUsage | None:
     if tool:
         counters = draft.session.counters
         counters["tool_prompt_tokens"] = counters.get("tool_prompt_tokens", 0) + tool
-    cached, thoughts = as_int(tokens.get("cached")), as_int(tokens.get("thoughts"))
-    return TokenUsage(
-        input_tokens=less(as_int(tokens.get("input")), cached),
-        cache_read_tokens=cached,
-        output_tokens=plus(as_int(tokens.get("output")), thoughts),
+    counts = Counts()
+    thoughts = counts.answer(tokens.get("thoughts"), "thoughts")
+    return counts.inside(
+        counts.prompt(tokens.get("input"), "input"),
+        counts.prompt(tokens.get("cached"), "cached"),
+        output_tokens=plus(counts.answer(tokens.get("output"), "output"), thoughts),
         reasoning_tokens=thoughts,
     )

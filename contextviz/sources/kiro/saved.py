@@ -14,6 +14,7 @@ from contextviz.events.usage import TokenUsage
 from contextviz.sources.kiro.kinds import FORMAT, is_saved, sides_of, wrapped
 from contextviz.sources.kiro.parts import answer_blocks, prompt_blocks
 from contextviz.sources.plain.content import blocks_of, named, role_of
+from contextviz.sources.plain.counts import Counts
 from contextviz.sources.plain.draft import Draft
 from contextviz.sources.plain.growing import title_of
 from contextviz.sources.plain.load import load
@@ -131,12 +132,13 @@ class _Saved:
 def _usage(request: Json) -> TokenUsage | None:
     """A request's tokens, which most versions leave empty."""
     told = as_dict(request.get("token_usage") or request.get("usage")) or request
-    given = as_int(told.get("uncached_input_tokens"))
-    usage = TokenUsage(
-        input_tokens=given if given is not None else as_int(told.get("input_tokens")),
-        output_tokens=as_int(told.get("output_tokens")),
-        cache_read_tokens=as_int(told.get("cache_read_input_tokens")),
-        cache_write_tokens=as_int(told.get("cache_write_input_tokens")),
+    counts = Counts()
+    given = "input_tokens" if told.get("uncached_input_tokens") is None else "uncached_input_tokens"
+    usage = counts.apart(
+        counts.prompt(told.get(given), given),
+        counts.prompt(told.get("cache_read_input_tokens"), "cache_read_input_tokens"),
+        counts.prompt(told.get("cache_write_input_tokens"), "cache_write_input_tokens"),
+        counts.answer(told.get("output_tokens"), "output_tokens"),
     )
     return usage if usage.is_real else None
 

@@ -13,6 +13,7 @@ from contextviz.events.session import Transcript
 from contextviz.events.times import instant
 from contextviz.events.usage import TokenUsage, sum_usage
 from contextviz.sources.kiro.log import Mark
+from contextviz.sources.plain.counts import Counts
 from contextviz.sources.plain.growing import title_of
 from contextviz.sources.values import as_dict, as_float, as_id, as_int, as_list, as_text
 
@@ -69,11 +70,13 @@ def _add_turns(transcript: Transcript, turns: list[Json], marks: Mapping[int, Ma
 
 def usage_of(turn: Json) -> TokenUsage | None:
     """A turn's tokens; most versions write zeros, which are none."""
-    usage = TokenUsage(
-        input_tokens=as_int(turn.get("input_token_count")), output_tokens=as_int(turn.get("output_token_count")),
-        cache_read_tokens=as_int(turn.get("cache_read_input_token_count")),
-        cache_write_tokens=as_int(turn.get("cache_write_input_token_count")),
-    )  # fmt: skip
+    counts = Counts()
+    usage = counts.apart(
+        counts.prompt(turn.get("input_token_count"), "input_token_count"),
+        counts.prompt(turn.get("cache_read_input_token_count"), "cache_read_input_token_count"),
+        counts.prompt(turn.get("cache_write_input_token_count"), "cache_write_input_token_count"),
+        counts.answer(turn.get("output_token_count"), "output_token_count"),
+    )
     return usage if usage.is_real else None
 
 

@@ -10,7 +10,7 @@ from contextviz.events.compaction import SummaryStore
 from contextviz.events.engine_event import in_time_order
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import Session, SourceFile, Transcript
-from contextviz.events.times import instant, is_suspicious
+from contextviz.events.times import instant, oddity
 from contextviz.sources.features import declared
 from contextviz.sources.lossless_claw.folds import compactions, folds_of
 from contextviz.sources.lossless_claw.messages import MessageReader, compaction_facts, paired
@@ -154,11 +154,10 @@ def _times(transcript: Transcript, now: datetime) -> None:
     for message in transcript.messages:
         if message.at is None:
             continue
-        if is_suspicious(message.at, now=now):
-            text = f"message {message.id} is dated in the future"
-            transcript.problems.append(
-                ReadProblem("suspicious_time", text, file=file, entry=message.id, value="in the future")
-            )
+        odd = oddity(message.at, now=now)
+        if odd is not None:
+            text = f"message {message.id} is dated {odd}"
+            transcript.problems.append(ReadProblem("suspicious_time", text, file=file, entry=message.id, value=odd))
             continue
         if latest is not None and message.at < latest:
             text = f"message {message.id} is dated before one that stands in front of it"

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from contextviz.sources.naming.formats import format_name, program_and_format
+from contextviz.sources.naming.formats import format_name, formats_of, program_and_format
 
-__all__ = ["format_name", "program_and_format"]
+__all__ = ["format_name", "formats_of", "program_and_format"]

@@ -57,6 +57,11 @@ def program_and_format(key: str) -> tuple[str, str]:
     return next((FORMATS[name][0] for name in FORMATS if key.startswith(name)), key), key.replace("-", " ")
 
 
+def formats_of(program: str) -> tuple[str, ...]:
+    """The formats that a program writes; a program that is not known here is the name of its own format."""
+    return tuple(key for key, (name, _) in FORMATS.items() if name == program) or (program,)
+
+
 def format_name(key: str) -> str:
     """What a format is called where it stands alone: on pages of its session and of the coverage, on a terminal."""
     return _ALONE.get(key) or program_and_format(key)[0]

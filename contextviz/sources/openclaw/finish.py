@@ -11,7 +11,7 @@ from contextviz.events.evidence import HIDDEN_NOTE
 from contextviz.events.problem import ReadProblem, Severity
 from contextviz.events.session import Session, Transcript, TreeFacts
 from contextviz.events.snapshot import SnapshotBasis, SnapshotLog
-from contextviz.events.times import instant, is_suspicious
+from contextviz.events.times import FIRST_LIKELY, instant, is_suspicious, oddity
 from contextviz.sources.openclaw.draft import Draft
 from contextviz.sources.openclaw.index import Claim
 from contextviz.sources.openclaw.kinds import PI, SQLITE, Generation
@@ -75,7 +75,9 @@ def _trace(draft: Draft, transcript: Transcript, trace: SessionTrace) -> None:
 def _session(draft: Draft, identity: Identity, options: ReadOptions) -> Session:
     claim, head = identity.claim, draft.header
     times = [node.at for node in draft.tree.nodes if node.at and not is_suspicious(node.at, now=options.now)]
-    started = instant(head.get("timestamp")) or (min(times) if times else None)
+    started = instant(head.get("timestamp"))
+    if started is None or started < FIRST_LIKELY:
+        started = min(times) if times else None
     session = Session(
         id=identity.session_id, format=draft.format, format_version=str(draft.version),
         generation=identity.generation.state, generation_at=identity.generation.at, agent=identity.agent,
@@ -256,11 +258,10 @@ def _tree_problems(draft: Draft) -> list[ReadProblem]:
 def _time_problems(draft: Draft, path: list[Node], now: datetime) -> list[ReadProblem]:
     found: list[ReadProblem] = []
     for node in draft.tree.nodes:
-        if node.at is not None and is_suspicious(node.at, now=now):
-            said = f"the time of entry {node.id} lies in the future; it does not set the scale"
-            found.append(
-                ReadProblem("suspicious_time", said, "warning", draft.name, node.line, node.id, "in the future")
-            )
+        odd = oddity(node.at, now=now) if node.at is not None else None
+        if odd is not None:
+            said = f"the time of entry {node.id} lies {odd}; it does not set the scale"
+            found.append(ReadProblem("suspicious_time", said, "warning", draft.name, node.line, node.id, odd))
     before: datetime | None = None
     for node in path:
         if node.at is None or is_suspicious(node.at, now=now):

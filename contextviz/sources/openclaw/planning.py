@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+
+import zstandard
 
 from contextviz.sources.openclaw import kinds
 from contextviz.sources.openclaw.kinds import Generation, basename_of, session_id_of
-from contextviz.sources.source import Found
+from contextviz.sources.source import Found, Probe
 from contextviz.sources.values import as_id, as_text
+
+MAX_UNPACKED_BYTES = 4 * 1024 * 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -62,3 +69,22 @@ def shared(plans: Sequence[Plan]) -> set[str]:
     for plan in plans:
         counted[plan.family] = counted.get(plan.family, 0) + 1
     return {plan.family for plan in plans if counted[plan.family] > 1}
+
+
+@contextmanager
+def plain(probe: Probe) -> Iterator[Path]:
+    """The path of a file's plain JSONL: its own, or a temporary one for a zstd file (bounded)."""
+    if not kinds.is_packed(probe):
+        yield probe.path
+        return
+    with tempfile.TemporaryDirectory(prefix="contextviz-unpacked-") as folder:
+        target = Path(folder) / "transcript.jsonl"
+        with probe.path.open("rb") as packed, target.open("wb") as plain:
+            size = 0
+            with zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True) as reader:
+                while part := reader.read(1 << 20):
+                    size += len(part)
+                    if size > MAX_UNPACKED_BYTES:
+                        raise OSError("it unpacks to more than 4 GiB")
+                    plain.write(part)
+        yield target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import orjson
 import zstandard
 
 from contextviz.events.problem import ReadProblem
-from contextviz.events.session import SourceFile, Transcript
+from contextviz.events.session import LineCounts, SourceFile, Transcript
 from contextviz.sources.features import declared
 from contextviz.sources.lines import Json, JsonLines
 from contextviz.sources.openclaw import kinds
@@ -20,7 +20,8 @@ from contextviz.sources.openclaw.draft import Draft
 from contextviz.sources.openclaw.finish import Identity, finish
 from contextviz.sources.openclaw.index import Claim, Claims, claim_of, claims_of
 from contextviz.sources.openclaw.kinds import SQLITE, Generation
-from contextviz.sources.openclaw.planning import Plan, planned, shared
+from contextviz.sources.openclaw.planning import Plan, plain, planned, shared
+from contextviz.sources.openclaw.several import Several, together
 from contextviz.sources.openclaw.store import TABLES, Kept, Shelf
 from contextviz.sources.openclaw.traces.cache_trace import is_cache_trace, read_cache_trace
 from contextviz.sources.openclaw.traces.exported import entry_of, header_of, is_shortened
@@ -31,7 +32,6 @@ from contextviz.sources.source import ALONE, Detection, Found, Probe, ReadItem, 
 from contextviz.sources.sqlite import UnreadableStore, open_store
 from contextviz.sources.values import as_id, as_text, told
 
-MAX_UNPACKED_BYTES = 4 * 1024 * 1024 * 1024
 COPY = "the same entries as another file of this session"
 EXPORT = (
     "an exported trajectory, read as its session since the transcript is not among these files: it has the entries of "
@@ -111,8 +111,8 @@ class OpenClawReader:
         for one in files:
             if one.detection.role == "store":
                 yield from _read_store(one, reading)
-        for plan in plans:
-            yield from _read_file(plan, reading)
+        for group in together(plans):
+            yield from _read_file(group[0], reading) if len(group) == 1 else _read_several(group, reading)
         yield from _read_exports(files, reading)
         yield from _traces_alone(reading)
 
@@ -219,7 +219,7 @@ def _traces_alone(reading: Reading) -> Iterator[ReadItem]:
 def _read_file(plan: Plan, reading: Reading) -> Iterator[ReadItem]:
     found = plan.found
     try:
-        with _plain(found.probe) as path:
+        with plain(found.probe) as path:
             draft = _read_lines(path, plan, reading)
     except (OSError, zstandard.ZstdError) as error:
         yield _source(found, is_counted=False, reason=f"it cannot be read: {error}")
@@ -233,6 +233,35 @@ def _read_file(plan: Plan, reading: Reading) -> Iterator[ReadItem]:
     yield _source(found, is_counted=True, reason=None, session=session_id)
     transcript = _finished(draft, plan, session_id, reading)
     del draft  # as large as the transcript; whoever is given that may take long with it
+    yield transcript
+
+
+def _read_several(plans: Sequence[Plan], reading: Reading) -> Iterator[ReadItem]:
+    """The files of one session as one transcript; each by itself where one of them cannot be read."""
+    first, several = plans[0], Several(plans)
+    draft = _draft(first, reading, LineCounts(), [])
+    try:
+        with ExitStack() as stack:
+            probes = [plan.found.probe for plan in plans]
+            files = [JsonLines(stack.enter_context(plain(one)), one.name, id_of=_entry_id) for one in probes]
+            several.read(files, draft, reading.options.now)
+    except (OSError, zstandard.ZstdError):
+        for plan in plans:
+            yield from _read_file(plan, reading)
+        return
+    draft.end()
+    reading.remember(first.family, draft)
+    reading.remember(first.session_id, draft)
+    session_id = kinds.topic_of(first.found.probe.basename) or as_id(draft.header.get("id")) or first.session_id
+    for plan in several.copies:
+        detection = Detection(plan.found.detection.format, "duplicate", COPY)
+        yield _source(Found(plan.found.probe, detection), is_counted=False, reason=COPY, session=session_id)
+    for plan in several.own:
+        yield _source(plan.found, is_counted=True, reason=None, session=session_id)
+    transcript = _finished(draft, several.own[0], session_id, reading)
+    del draft
+    names = [plan.found.probe.name for plan in several.own]
+    transcript.files[:] = [*names, *(name for name in transcript.files if name not in names)]
     yield transcript
 
 
@@ -260,11 +289,16 @@ def _read_lines(path: Path, plan: Plan, reading: Reading) -> Draft:
 def _begun(path: Path, plan: Plan, reading: Reading) -> tuple[JsonLines, Draft]:
     probe = plan.found.probe
     lines = JsonLines(path, probe.name, id_of=_entry_id, size=probe.size if path == probe.path else None)
+    return lines, _draft(plan, reading, lines.counts, lines.problems)
+
+
+def _draft(plan: Plan, reading: Reading, counts: LineCounts, problems: list[ReadProblem]) -> Draft:
+    probe = plan.found.probe
     seen = reading.seen(plan.family) | reading.seen(plan.session_id)
-    draft = Draft(lines.name, plan.found.detection.format, reading.options.pool, seen, lines.counts, lines.problems)
+    draft = Draft(probe.name, plan.found.detection.format, reading.options.pool, seen, counts, problems)
     draft.keeps_keys = reading.may_share(plan.family, plan.session_id)
     draft.listener = _listener(reading.trace_of(plan.session_id))
-    return lines, draft
+    return draft
 
 
 def _listener(trace: SessionTrace | None) -> Imprints | None:
@@ -286,25 +320,6 @@ def _finished(draft: Draft, plan: Plan, session_id: str, reading: Reading) -> Tr
 
 def _entry_id(record: Json) -> str | None:
     return as_id(record.get("id"))
-
-
-@contextmanager
-def _plain(probe: Probe) -> Iterator[Path]:
-    """The path of a file's plain JSONL: its own, or a temporary one for a zstd file (bounded)."""
-    if not kinds.is_packed(probe):
-        yield probe.path
-        return
-    with tempfile.TemporaryDirectory(prefix="contextviz-unpacked-") as folder:
-        target = Path(folder) / "transcript.jsonl"
-        with probe.path.open("rb") as packed, target.open("wb") as plain:
-            size = 0
-            with zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True) as reader:
-                while part := reader.read(1 << 20):
-                    size += len(part)
-                    if size > MAX_UNPACKED_BYTES:
-                        raise OSError("it unpacks to more than 4 GiB")
-                    plain.write(part)
-        yield target
 
 
 def _read_store(found: Found, reading: Reading) -> Iterator[ReadItem]:

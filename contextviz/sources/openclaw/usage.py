@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from contextviz.events.usage import TokenUsage
-from contextviz.sources.values import as_dict, as_float, as_int, as_text
+from contextviz.sources.plain.counts import Counts
+from contextviz.sources.values import as_dict, as_float, as_text
 
 INTERNAL_PROVIDER = "openclaw"
 INTERNAL_MODELS = frozenset({"delivery-mirror", "gateway-injected"})
@@ -17,13 +18,14 @@ def usage_of(value: Any) -> TokenUsage:
     found = as_dict(value)
     if "prompt_tokens" in found and "input" not in found:
         return _openai(found)
-    return TokenUsage(
-        input_tokens=as_int(found.get("input")),
-        cache_read_tokens=as_int(found.get("cacheRead")),
-        cache_write_tokens=as_int(found.get("cacheWrite")),
-        output_tokens=as_int(found.get("output")),
-        reasoning_tokens=as_int(found.get("reasoning")),
-        cache_write_1h_tokens=as_int(found.get("cacheWrite1h")),
+    counts = Counts()
+    return counts.apart(
+        counts.prompt(found.get("input"), "input"),
+        counts.prompt(found.get("cacheRead"), "cacheRead"),
+        counts.prompt(found.get("cacheWrite"), "cacheWrite"),
+        counts.answer(found.get("output"), "output"),
+        counts.other(found.get("reasoning"), "reasoning"),
+        cache_write_1h_tokens=counts.other(found.get("cacheWrite1h"), "cacheWrite1h"),
         cost_usd=_cost(found),
     )
 
@@ -34,11 +36,11 @@ def _cost(found: dict[str, Any]) -> float | None:
 
 
 def _openai(found: dict[str, Any]) -> TokenUsage:
-    prompt = as_int(found.get("prompt_tokens"))
-    cached = as_int(as_dict(found.get("prompt_tokens_details")).get("cached_tokens"))
-    fresh = None if prompt is None else max(0, prompt - (cached or 0))
-    return TokenUsage(
-        input_tokens=fresh, cache_read_tokens=cached, output_tokens=as_int(found.get("completion_tokens"))
+    counts = Counts()
+    return counts.inside(
+        counts.prompt(found.get("prompt_tokens"), "prompt_tokens"),
+        counts.prompt(as_dict(found.get("prompt_tokens_details")).get("cached_tokens"), "cached_tokens"),
+        output_tokens=counts.answer(found.get("completion_tokens"), "completion_tokens"),
     )
 
 

@@ -12,8 +12,9 @@ from contextviz.events.text import TextPool
 from contextviz.events.times import instant
 from contextviz.events.usage import TokenUsage
 from contextviz.sources.plain.content import dumps, media, tool_call, tool_results
+from contextviz.sources.plain.counts import Counts
 from contextviz.sources.plain.usage import plus
-from contextviz.sources.values import as_dict, as_float, as_int, as_list, as_text
+from contextviz.sources.values import as_dict, as_float, as_list, as_text
 
 CLEARED = "[Old tool result content cleared]"
 ASKED_BEFORE_SUMMARY = "What did we do so far?"
@@ -112,12 +113,13 @@ def usage_of(holder: Mapping[str, Any]) -> TokenUsage | None:
     if not tokens:
         return None
     cache = as_dict(tokens.get("cache"))
-    reasoning = as_int(tokens.get("reasoning"))
-    return TokenUsage(
-        input_tokens=as_int(tokens.get("input")),
-        cache_read_tokens=as_int(cache.get("read")),
-        cache_write_tokens=as_int(cache.get("write")),
-        output_tokens=plus(as_int(tokens.get("output")), reasoning),
-        reasoning_tokens=reasoning,
+    counts = Counts()
+    reasoning = counts.answer(tokens.get("reasoning"), "reasoning")
+    return counts.apart(
+        counts.prompt(tokens.get("input"), "input"),
+        counts.prompt(cache.get("read"), "cache.read"),
+        counts.prompt(cache.get("write"), "cache.write"),
+        plus(counts.answer(tokens.get("output"), "output"), reasoning),
+        reasoning,
         cost_usd=as_float(holder.get("cost")) or None,
     )

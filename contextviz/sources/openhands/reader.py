@@ -11,7 +11,7 @@ from contextviz.events.problem import ReadProblem
 from contextviz.events.session import Session, SourceFile, Transcript
 from contextviz.sources.features import declared
 from contextviz.sources.openhands.folder import conversations, free, hashed, read_folder
-from contextviz.sources.openhands.rows import read_rows
+from contextviz.sources.openhands.rows import begun, read_rows
 from contextviz.sources.openhands.shapes import CACHE_FOLDER, are_rows, is_event, mostly, part_of
 from contextviz.sources.openhands.talk import FORMAT, Talk
 from contextviz.sources.openhands.usage import Ledger
@@ -51,7 +51,8 @@ class OpenHandsReader:
         taken: dict[str, int] = {}
         seen: set[tuple[object, ...]] = set()
         layouts = [(found, _layout(found.probe)) for found in files]
-        for found, layout in layouts:
+        # Which of two runs of one instance has its name alone must not depend on the order in which files come.
+        for found, layout in sorted(layouts, key=lambda one: begun(one[0].probe)):
             if layout in ("row", "rows"):
                 yield from read_rows(found, options, taken, seen)
             elif layout in ("list", "trajectory"):

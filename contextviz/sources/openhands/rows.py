@@ -13,7 +13,7 @@ from contextviz.sources.openhands.shapes import flattened, is_row, is_run, model
 from contextviz.sources.openhands.talk import FORMAT, Talk, key_of
 from contextviz.sources.openhands.usage import Ledger
 from contextviz.sources.plain.load import MAX_DOCUMENT_BYTES, NotReadable, load, refused
-from contextviz.sources.source import Found, ReadItem, ReadOptions
+from contextviz.sources.source import Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.values import as_dict, as_id, as_list, as_text, told
 
 Json = Mapping[str, Any]
@@ -104,6 +104,15 @@ def read_rows(
     yield from _problems(found, rows, lines)
     if waiting is not None:
         yield waiting
+
+
+def begun(probe: Probe) -> tuple[str, int, bytes]:
+    """What files of rows are ordered by: when the first run began that has events, then what is in them."""
+    for row in filter(is_row, probe.records):
+        for event, _ in flattened(as_list(row.get("history"))[:1]):
+            if at := as_text(as_dict(event).get("timestamp")):
+                return at, -probe.size, probe.head
+    return "", -probe.size, probe.head
 
 
 def _file_of(found: Found, rows: _Rows) -> SourceFile:

@@ -87,8 +87,10 @@ def title_of(holders: Sequence[Json]) -> str | None:
 
 
 def key_of(row: Json) -> tuple[object, ...] | None:
-    """What makes two rows the same run: the instance, and when its first and last events were; None without times."""
+    """What makes two rows the same run: the instance, how many events it has, and when the first and last were and what
+    they say; None without times."""
     history = as_list(row.get("history"))
-    ends = [one[0] if isinstance(one, list) and one else one for one in (history[:1] + history[-1:])]
-    times = [as_text(as_dict(one).get("timestamp")) for one in ends]
-    return (row.get("instance_id"), len(history), *times) if times and all(times) else None
+    ends = [as_dict(one[0] if isinstance(one, list) and one else one) for one in (history[:1] + history[-1:])]
+    times = [as_text(one.get("timestamp")) for one in ends]
+    said = [str(text)[:1000] for one in ends for text in (one.get("content"), as_dict(one.get("args")).get("content"))]
+    return (row.get("instance_id"), len(history), *times, *said) if times and all(times) else None

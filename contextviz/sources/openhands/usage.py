@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from contextviz.events.usage import TokenUsage, sum_usage
+from contextviz.sources.plain.counts import Counts
 from contextviz.sources.values import as_dict, as_float, as_id, as_int, as_list, as_text
 
 Json = Mapping[str, Any]
@@ -60,7 +61,7 @@ def cost_since(now: Totals, before: Totals | None) -> float | None:
 
 def apart(
     prompt: int | None, output: int | None, read: int | None, written: int | None, reasoning: int | None,
-    cost: float | None = None,
+    cost: float | None = None, counts: Counts | None = None,
 ) -> TokenUsage:  # fmt: skip
     """A usage from the client's numbers. The prompt normally holds what was read from the cache and written to it;
     where it is smaller than both together, the writes were beside it (older versions of the library that calls the
@@ -71,7 +72,8 @@ def apart(
             rest = prompt - (read or 0) - (written or 0)
         elif prompt >= (read or 0):
             rest = prompt - (read or 0)
-    return TokenUsage(rest, read, written, output, reasoning, cost_usd=cost or None)
+    made = counts.apart if counts is not None else TokenUsage
+    return made(rest, read, written, output, reasoning, cost_usd=cost or None)
 
 
 def reply_usage(value: Any) -> TokenUsage | None:
@@ -80,16 +82,18 @@ def reply_usage(value: Any) -> TokenUsage | None:
     if not usage:
         return None
     details, output = as_dict(usage.get("prompt_tokens_details")), as_dict(usage.get("completion_tokens_details"))
-    read = _first(as_int(details.get("cached_tokens")), as_int(usage.get("cache_read_input_tokens")))
-    written = _first(as_int(usage.get("cache_creation_input_tokens")), as_int(details.get("cache_creation_tokens")))
+    counts = Counts()
+    read = _first(counts, (details, "cached_tokens"), (usage, "cache_read_input_tokens"))
+    written = _first(counts, (usage, "cache_creation_input_tokens"), (details, "cache_creation_tokens"))
     return apart(
-        as_int(usage.get("prompt_tokens")), as_int(usage.get("completion_tokens")), read, written,
-        as_int(output.get("reasoning_tokens")),
+        counts.prompt(usage.get("prompt_tokens"), "prompt_tokens"),
+        counts.answer(usage.get("completion_tokens"), "completion_tokens"), read, written,
+        counts.other(output.get("reasoning_tokens"), "reasoning_tokens"), counts=counts,
     )  # fmt: skip
 
 
-def _first(*values: int | None) -> int | None:
-    return next((one for one in values if one is not None), None)
+def _first(counts: Counts, *places: tuple[Json, str]) -> int | None:
+    return next((counts.prompt(where[name], name) for where, name in places if where.get(name) is not None), None)
 
 
 def totals_of(metrics: Any) -> Totals | None:
@@ -115,10 +119,13 @@ def listed(metrics: Any) -> Iterable[Counted]:
     for place, value in enumerate(usages):
         one = as_dict(value)
         cost = as_float(as_dict(costs[place]).get("cost")) if is_paired else None
+        counts = Counts()
         usage = apart(
-            as_int(one.get("prompt_tokens")), as_int(one.get("completion_tokens")),
-            as_int(one.get("cache_read_tokens")), as_int(one.get("cache_write_tokens")),
-            as_int(one.get("reasoning_tokens")), cost,
+            counts.prompt(one.get("prompt_tokens"), "prompt_tokens"),
+            counts.answer(one.get("completion_tokens"), "completion_tokens"),
+            counts.prompt(one.get("cache_read_tokens"), "cache_read_tokens"),
+            counts.prompt(one.get("cache_write_tokens"), "cache_write_tokens"),
+            counts.other(one.get("reasoning_tokens"), "reasoning_tokens"), cost, counts,
         )  # fmt: skip
         model = as_text(one.get("model")) or as_text(holder.get("model_name"))
         yield Counted(usage, as_id(one.get("response_id")), model, as_int(one.get("context_window")) or None)

@@ -10,8 +10,9 @@ from typing import Any, Literal
 from contextviz.events.usage import TokenUsage
 from contextviz.sources.otlp.envelope import Attributes, Event, Span
 from contextviz.sources.otlp.interest import gateway_of, talk_of
+from contextviz.sources.plain.counts import Counts
 from contextviz.sources.plain.usage import less
-from contextviz.sources.values import as_dict, as_float, as_id, as_int, as_text
+from contextviz.sources.values import as_dict, as_float, as_id, as_text
 
 CALL_NAMES = frozenset({"chat", "generate_content", "text_completion", "completion", "responses", "messages"})
 OTHER_NAMES = frozenset(
@@ -64,18 +65,21 @@ def first(attributes: Attributes, keys: Iterable[str]) -> Any:
 def usage_of(attributes: Attributes) -> TokenUsage | None:
     """Token attributes. Input should include what was cached; where the cached part is larger than the input the
     exporter wrote the rest alone (formats.md F)."""
-    given, made = as_int(first(attributes, _INPUTS)), as_int(first(attributes, _OUTPUTS))
-    if given is None and made is None:
+    counts = Counts()
+    given = counts.prompt(first(attributes, _INPUTS), "the input tokens")
+    made = counts.answer(first(attributes, _OUTPUTS), "the output tokens")
+    if given is None and made is None and not counts.has_doubts:
         return None
-    read, written = as_int(first(attributes, _READS)), as_int(first(attributes, _WRITES))
+    read = counts.prompt(first(attributes, _READS), "the tokens read from the cache")
+    written = counts.prompt(first(attributes, _WRITES), "the tokens written to the cache")
     cached = (read or 0) + (written or 0)
     is_apart = given is not None and cached > given
-    return TokenUsage(
-        input_tokens=given if is_apart else less(given, cached),
-        cache_read_tokens=read,
-        cache_write_tokens=written,
-        output_tokens=made,
-        reasoning_tokens=as_int(first(attributes, _THINKS)),
+    return counts.apart(
+        given if is_apart else less(given, cached),
+        read,
+        written,
+        made,
+        counts.other(first(attributes, _THINKS), "the reasoning tokens"),
         cost_usd=as_float(attributes.get("gen_ai.usage.cost")) or None,
     )
 
@@ -207,21 +211,25 @@ def _codex_usage(attributes: Attributes) -> TokenUsage | None:
     """Of a finished response; it is written twice, once without its numbers: None for that one."""
     if attributes.get("event.kind") != "response.completed":
         return None
-    given, cached = as_int(attributes.get("input_token_count")), as_int(attributes.get("cached_token_count"))
-    made = as_int(attributes.get("output_token_count"))
-    if given is None and made is None:
+    counts = Counts()
+    given = counts.prompt(attributes.get("input_token_count"), "input_token_count")
+    made = counts.answer(attributes.get("output_token_count"), "output_token_count")
+    if given is None and made is None and not counts.has_doubts:
         return None
-    return TokenUsage(
-        input_tokens=less(given, cached), cache_read_tokens=cached, output_tokens=made,
-        reasoning_tokens=as_int(attributes.get("reasoning_token_count")),
+    return counts.inside(
+        given, counts.prompt(attributes.get("cached_token_count"), "cached_token_count"), output_tokens=made,
+        reasoning_tokens=counts.other(attributes.get("reasoning_token_count"), "reasoning_token_count"),
     )  # fmt: skip
 
 
 def _claude_usage(attributes: Attributes) -> TokenUsage:
     """Claude Code's event of one request: input without both kinds of cache."""
-    return TokenUsage(
-        as_int(attributes.get("input_tokens")), as_int(attributes.get("cache_read_tokens")),
-        as_int(attributes.get("cache_creation_tokens")), as_int(attributes.get("output_tokens")),
+    counts = Counts()
+    return counts.apart(
+        counts.prompt(attributes.get("input_tokens"), "input_tokens"),
+        counts.prompt(attributes.get("cache_read_tokens"), "cache_read_tokens"),
+        counts.prompt(attributes.get("cache_creation_tokens"), "cache_creation_tokens"),
+        counts.answer(attributes.get("output_tokens"), "output_tokens"),
         cost_usd=as_float(attributes.get("cost_usd")),
     )  # fmt: skip
 

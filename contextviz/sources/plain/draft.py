@@ -14,7 +14,7 @@ from contextviz.events.message import Block, Message, Role, ToolPair
 from contextviz.events.problem import ReadProblem, Severity
 from contextviz.events.session import Session, Transcript
 from contextviz.events.snapshot import ContextItem, ItemState, SnapshotBasis
-from contextviz.events.times import instant, is_suspicious
+from contextviz.events.times import instant, is_suspicious, oddity
 from contextviz.events.usage import TokenUsage
 from contextviz.sources.source import ReadOptions
 
@@ -47,7 +47,7 @@ class Draft:
 
     @property
     def has_future(self) -> bool:
-        """Whether a time lies in the future, as seen now: later it may not."""
+        """Whether a time cannot be true as seen now: one in the future may be later."""
         return bool(self._counts.get("suspicious_time"))
 
     def go_on(self, options: ReadOptions) -> None:
@@ -70,14 +70,15 @@ class Draft:
             self.transcript.problems.append(ReadProblem(code, message, severity, self.file, line, entry, value))
 
     def time(self, value: Any, what: str, *, line: int | None = None) -> datetime | None:
-        """`value` as an instant; a finding where it is written and cannot be read, or lies in the future."""
+        """`value` as an instant; a finding where it is written and cannot be read, or cannot be true."""
         at = instant(value)
         if at is None:
             if value not in (None, ""):
                 self.problem("unreadable_time", f"{what} has a time that cannot be read", line=line)
             return None
-        if is_suspicious(at, now=self._options.now):
-            self.problem("suspicious_time", f"{what} lies in the future", line=line)
+        odd = oddity(at, now=self._options.now)
+        if odd is not None:
+            self.problem("suspicious_time", f"{what} lies {odd}", line=line)
             return at
         session = self.session
         session.started_at = at if session.started_at is None else min(session.started_at, at)

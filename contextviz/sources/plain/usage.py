@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from contextviz.events.usage import TokenUsage
-from contextviz.sources.values import as_dict, as_float, as_int
+from contextviz.sources.plain.counts import Counts
+from contextviz.sources.values import as_dict, as_float
 
 
 def usage_of(value: Any) -> TokenUsage | None:
@@ -25,52 +26,55 @@ def usage_of(value: Any) -> TokenUsage | None:
 def chat_usage(usage: Mapping[str, Any]) -> TokenUsage:
     """OpenAI Chat: cached tokens are part of the prompt, reasoning is part of the completion."""
     details, output = as_dict(usage.get("prompt_tokens_details")), as_dict(usage.get("completion_tokens_details"))
-    cached = as_int(details.get("cached_tokens"))
+    counts = Counts()
+    cached = counts.prompt(details.get("cached_tokens"), "cached_tokens")
     if cached is None:
-        cached = as_int(usage.get("prompt_cache_hit_tokens"))
-    return TokenUsage(
-        input_tokens=less(as_int(usage.get("prompt_tokens")), cached),
-        cache_read_tokens=cached,
-        output_tokens=as_int(usage.get("completion_tokens")),
-        reasoning_tokens=as_int(output.get("reasoning_tokens")),
+        cached = counts.prompt(usage.get("prompt_cache_hit_tokens"), "prompt_cache_hit_tokens")
+    return counts.inside(
+        counts.prompt(usage.get("prompt_tokens"), "prompt_tokens"),
+        cached,
+        output_tokens=counts.answer(usage.get("completion_tokens"), "completion_tokens"),
+        reasoning_tokens=counts.other(output.get("reasoning_tokens"), "reasoning_tokens"),
         cost_usd=as_float(usage.get("cost")) or None,
     )
 
 
 def responses_usage(usage: Mapping[str, Any]) -> TokenUsage:
     """OpenAI Responses: the same subsets under other names."""
-    cached = as_int(as_dict(usage.get("input_tokens_details")).get("cached_tokens"))
-    return TokenUsage(
-        input_tokens=less(as_int(usage.get("input_tokens")), cached),
-        cache_read_tokens=cached,
-        output_tokens=as_int(usage.get("output_tokens")),
-        reasoning_tokens=as_int(as_dict(usage.get("output_tokens_details")).get("reasoning_tokens")),
+    details, output = as_dict(usage.get("input_tokens_details")), as_dict(usage.get("output_tokens_details"))
+    counts = Counts()
+    return counts.inside(
+        counts.prompt(usage.get("input_tokens"), "input_tokens"),
+        counts.prompt(details.get("cached_tokens"), "cached_tokens"),
+        output_tokens=counts.answer(usage.get("output_tokens"), "output_tokens"),
+        reasoning_tokens=counts.other(output.get("reasoning_tokens"), "reasoning_tokens"),
     )
 
 
 def anthropic_usage(usage: Mapping[str, Any]) -> TokenUsage:
     """Anthropic: input, cache reads and cache writes are three separate parts of the prompt."""
     made = as_dict(usage.get("cache_creation"))
-    return TokenUsage(
-        input_tokens=as_int(usage.get("input_tokens")),
-        cache_read_tokens=as_int(usage.get("cache_read_input_tokens")),
-        cache_write_tokens=as_int(usage.get("cache_creation_input_tokens")),
-        output_tokens=as_int(usage.get("output_tokens")),
-        cache_write_5m_tokens=as_int(made.get("ephemeral_5m_input_tokens")),
-        cache_write_1h_tokens=as_int(made.get("ephemeral_1h_input_tokens")),
+    counts = Counts()
+    return counts.apart(
+        counts.prompt(usage.get("input_tokens"), "input_tokens"),
+        counts.prompt(usage.get("cache_read_input_tokens"), "cache_read_input_tokens"),
+        counts.prompt(usage.get("cache_creation_input_tokens"), "cache_creation_input_tokens"),
+        counts.answer(usage.get("output_tokens"), "output_tokens"),
+        cache_write_5m_tokens=counts.other(made.get("ephemeral_5m_input_tokens"), "ephemeral_5m_input_tokens"),
+        cache_write_1h_tokens=counts.other(made.get("ephemeral_1h_input_tokens"), "ephemeral_1h_input_tokens"),
     )
 
 
 def gemini_usage(usage: Mapping[str, Any]) -> TokenUsage:
     """Gemini: cached is part of the prompt, tool-use prompts are beside it, thoughts are beside the candidates."""
-    cached = as_int(usage.get("cachedContentTokenCount"))
-    thoughts = as_int(usage.get("thoughtsTokenCount"))
-    return TokenUsage(
-        input_tokens=less(
-            plus(as_int(usage.get("promptTokenCount")), as_int(usage.get("toolUsePromptTokenCount"))), cached
-        ),
-        cache_read_tokens=cached,
-        output_tokens=plus(as_int(usage.get("candidatesTokenCount")), thoughts),
+    counts = Counts()
+    prompt = counts.prompt(usage.get("promptTokenCount"), "promptTokenCount")
+    tools = counts.prompt(usage.get("toolUsePromptTokenCount"), "toolUsePromptTokenCount")
+    thoughts = counts.answer(usage.get("thoughtsTokenCount"), "thoughtsTokenCount")
+    return counts.inside(
+        plus(prompt, tools),
+        counts.prompt(usage.get("cachedContentTokenCount"), "cachedContentTokenCount"),
+        output_tokens=plus(counts.answer(usage.get("candidatesTokenCount"), "candidatesTokenCount"), thoughts),
         reasoning_tokens=thoughts,
     )
 

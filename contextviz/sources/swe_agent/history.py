@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from contextviz.events.message import Block, Message, Role
@@ -130,7 +131,4 @@ def _usage(response: Json, extra: Json) -> TokenUsage | None:
     cost = as_float(extra.get("cost")) or None
     if usage is None or cost is None or usage.cost_usd is not None:
         return usage
-    return TokenUsage(
-        usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens, usage.output_tokens,
-        usage.reasoning_tokens, usage.cache_write_5m_tokens, usage.cache_write_1h_tokens, cost,
-    )  # fmt: skip
+    return replace(usage, cost_usd=cost)

@@ -116,3 +116,16 @@ def test_any_data_is_read_without_a_crash(
     events = [event(number, kind, data) for number, (kind, data) in enumerate(told)]
     (folder / "talk.ndjson").write_bytes(b"".join(json.dumps(one).encode() + b"\n" for one in [*events, *talk()]))
     assert read(ContextEventsReader(), folder).transcripts
+
+
+@pytest.mark.parametrize("number", [20.2, True, "20", -1, 2**63, [1], {}])
+def test_a_number_that_is_none_refuses_the_event_even_with_an_id(number: object) -> None:
+    wrong = {**talk()[0], "id": "e1", "seq": number}
+
+    with pytest.raises(NoEvent, match="is no whole number from 0 to 9223372036854775807"):
+        envelope_of(wrong)
+
+
+@pytest.mark.parametrize(("number", "taken"), [(0, 0), (20.0, 20), (2**63 - 1, 2**63 - 1), (None, None)])
+def test_a_number_up_to_the_last_one_is_taken(number: object, taken: int | None) -> None:
+    assert envelope_of({**talk()[0], "id": "e1", "seq": number}).seq == taken
