@@ -225,8 +225,11 @@ else:
 TASK_APP_MODULE = "contextviz.celery"  # imported by name once Django is ready, so that tasks find their broker
 CELERY_BROKER_URL = REDIS_URL or "ctxsqlite://localhost"  # the name means nothing; the path below does
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
-    # A job longer than this would be delivered twice by Redis; the hard time limit below is shorter.
-    {"visibility_timeout": 7200} if REDIS_URL else {"path": str(DATA_DIR / "broker.sqlite3")}
+    # A job longer than this would be delivered twice by Redis; the hard time limit below is shorter. A Redis that went
+    # away without a word is noticed after the other two.
+    {"visibility_timeout": 7200, "socket_connect_timeout": 5, "socket_timeout": 30}
+    if REDIS_URL
+    else {"path": str(DATA_DIR / "broker.sqlite3")}
 )
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_ACCEPT_CONTENT = ["json"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from importlib import import_module
 from typing import Any
 from uuid import UUID
 
-from celery import shared_task
+from celery import current_app, shared_task
 from celery.signals import worker_ready
-from django.db import connections
+from django.db import DatabaseError, connections
 from django.utils import timezone
 
 from contextviz.services import alerts, delete, digest, expand, inbox, indexing, jobs, live, retrieve, watching
@@ -17,6 +18,7 @@ from contextviz.services.budget.costs import refresh_costs
 from contextviz.services.export import looking
 from contextviz.services.follow import Follower
 from contextviz.services.keeping import retention, workers
+from contextviz.services.outages.telling import TELLER
 from contextviz.store.memory import give_back
 
 logger = logging.getLogger("contextviz.tasks")
@@ -115,8 +117,20 @@ TASKS = {
 
 
 def enqueue(job_id: UUID | str) -> None:
-    """Tell a worker of a job, once its row is committed: `transaction.on_commit(partial(enqueue, job_id))`."""
-    TASKS[jobs.kind_of(job_id)].delay(job_id=str(job_id))
+    """Tell a worker of a job, once its row is committed: `transaction.on_commit(partial(enqueue, job_id))`.
+
+    It takes a second at most, and whatever keeps the broker from answering raises nothing: the row is there, and
+    `recover` tells of it again. Raises NotFound.
+    """
+    try:
+        task = TASKS[jobs.kind_of(job_id)]
+    except DatabaseError as error:
+        logger.warning("a job could not be looked at to tell a worker of it, it waits job=%s: %s", job_id, error)
+        return
+    if current_app.conf.task_always_eager:
+        task.delay(job_id=str(job_id))
+    else:
+        TELLER.tell(partial(task.delay, job_id=str(job_id)), job=str(job_id))
 
 
 @worker_ready.connect

@@ -23,7 +23,8 @@ _PACKAGE_PARENT = str(Path(__file__).resolve().parent.parent.parent)
 
 def watcher_command() -> list[str]:
     """Following what CONTEXTVIZ_WATCH names, as a process that ends with this one."""
-    start = "from contextviz.cli.main import main; raise SystemExit(main())"
+    # Called as this process is, so that what it says names commands in the same way.
+    start = f"import sys; sys.argv[0] = {sys.argv[0]!r}; from contextviz.cli.main import main; raise SystemExit(main())"
     return [sys.executable, "-c", start, "watch", "--parent", str(os.getpid())]
 
 

@@ -32,7 +32,7 @@ def die_with_parent(parent: int) -> None:
 
 
 def run(arguments: list[str]) -> None:
-    """Run the worker in this process until it is told to stop."""
+    """Run the worker in this process until it is told to stop, or has to end: then with status 1."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "contextviz.settings")
     # Django's checks of pages and addresses would import all of them: half of a start, and 100 MB of both processes.
     # The command that starts it has made them.
@@ -48,7 +48,8 @@ def run(arguments: list[str]) -> None:
 
     # A pool's process would otherwise finish its job after the worker was killed, beside the one that does it again.
     worker_process_init.connect(bind_pool_process, weak=False)
-    current_app.start(["--quiet", "worker", *QUIET, *arguments])
+    # Celery gives its status back instead of ending with it.
+    sys.exit(current_app.start(["--quiet", "worker", *QUIET, *arguments]))
 
 
 def main(arguments: list[str]) -> None:

@@ -21,6 +21,7 @@ from django.db.models import F
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from contextviz.services.outages.trouble import trouble_of
 from contextviz.services.owners import is_gone, own_name
 from contextviz.store.bulk import clean_deep
 from contextviz.store.models import JobLogRecord, JobRecord, SessionRecord
@@ -31,6 +32,8 @@ logger = logging.getLogger("contextviz.services.jobs")
 MOST_ATTEMPTS = 3
 MOST_LINES = 500
 BEAT_SECONDS = 15.0
+END_SECONDS = 60.0  # how long the end of a job is tried to be written while the store takes nothing
+PAUSE_SECONDS = 2.0
 PROGRESS_SECONDS = 1.0
 LATE = timedelta(minutes=1)
 MOST_LATE = 20
@@ -128,6 +131,8 @@ def perform(job_id: UUID | str, work: Callable[[JobRun], str]) -> bool:
     """Claim a job, do its work, and write how it ended; false where there was nothing to claim.
 
     `work` returns the outcome as a sentence. This is the door: unexpected errors are logged here once, with the id.
+    Where the store does not take even the end of the job for a minute this process exits: only then does another see
+    that nobody does the job any more.
     """
     run = claim(UUID(str(job_id)), now=timezone.now())
     if run is None:
@@ -145,18 +150,40 @@ def perform(job_id: UUID | str, work: Callable[[JobRun], str]) -> bool:
 
 def _carry_out(run: JobRun, work: Callable[[JobRun], str]) -> None:
     try:
-        run.finish("done", work(run))
+        _end(run, "done", work(run))
     except JobCancelled:
-        run.finish("cancelled", "Cancelled. Nothing of what was there before is changed.")
+        _end(run, "cancelled", "Cancelled. Nothing of what was there before is changed.")
     except JobFailed as error:
-        run.finish("failed", str(error), can_retry=error.can_retry)
+        _end(run, "failed", str(error), can_retry=error.can_retry)
     except SoftTimeLimitExceeded:
-        run.finish("failed", "It took longer than a job may. Try again, or raise CONTEXTVIZ_JOB_TIME_LIMIT_SECONDS.")
+        _end(run, "failed", "It took longer than a job may. Try again, or raise CONTEXTVIZ_JOB_TIME_LIMIT_SECONDS.")
     except JobLost:
         raise
-    except Exception:
-        logger.exception("job failed job=%s", run.id)
-        run.finish("failed", f"An error of contextviz's own; the server's log has it under job {run.id}. Try again.")
+    except Exception as error:
+        trouble = trouble_of(error)
+        if trouble is None:
+            logger.exception("job failed job=%s", run.id)
+            sentence = f"An error of contextviz's own; the server's log has it under job {run.id}. Try again."
+        else:
+            logger.error("job failed job=%s: %s", run.id, error)
+            sentence = trouble.of_job
+        _end(run, "failed", sentence)
+
+
+def _end(run: JobRun, state: str, outcome: str, *, can_retry: bool = True) -> None:
+    """Write how the job ended; again and again for a minute while the disk is full or the database locked."""
+    give_up_at = time.monotonic() + END_SECONDS
+    while True:
+        try:
+            run.finish(state, outcome, can_retry=can_retry)
+            return
+        except DatabaseError as error:
+            if trouble_of(error) is None:
+                raise
+            if time.monotonic() >= give_up_at:
+                logger.critical("a job's end could not be written, this process exits job=%s: %s", run.id, error)
+                raise SystemExit(1) from error
+        time.sleep(PAUSE_SECONDS)
 
 
 def claim(job_id: UUID, *, now: datetime) -> JobRun | None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -8,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from celery.exceptions import WorkerShutdown
 
+from contextviz import broker
 from contextviz.broker import MessageFile, process_identity
 
 
@@ -124,3 +127,66 @@ def test_threads_that_claim_together_get_each_message_once(messages: MessageFile
         thread.join()
 
     assert sorted(taken, key=int) == [str(number) for number in range(100)]
+
+
+@pytest.mark.parametrize("removed", ["broker.sqlite3", "broker.sqlite3*"])
+def test_a_file_that_was_removed_is_made_again(messages: MessageFile, tmp_path: Path, removed: str) -> None:
+    messages.put("jobs", "a", "body")
+    for path in tmp_path.glob(removed):
+        path.unlink()
+
+    assert messages.claim("jobs") is None
+    messages.put("jobs", "b", "made again")
+    assert messages.claim("jobs") == "made again"
+
+
+def test_a_file_that_was_replaced_is_opened_anew(messages: MessageFile, tmp_path: Path) -> None:
+    messages.put("jobs", "a", "body")
+    other = MessageFile(str(tmp_path / "other.sqlite3"))
+    other.put("jobs", "b", "replaced")
+    other.close()
+
+    for path in tmp_path.glob("broker.sqlite3*"):
+        path.unlink()
+    (tmp_path / "other.sqlite3").rename(messages.path)
+
+    assert messages.claim("jobs") == "replaced"
+
+
+def test_a_full_disk_leaves_no_transaction_open(messages: MessageFile) -> None:
+    messages.put("jobs", "a", "body")
+    connection = messages._connection()
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    with pytest.raises(sqlite3.OperationalError, match="full"):
+        messages.put("jobs", "b", "x" * 100_000)
+
+    messages.put("jobs", "c", "x" * 100_000)
+    assert messages.size("jobs") == 2
+
+
+def test_what_cannot_be_settled_is_tried_again_and_ends_the_worker_at_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(broker, "PAUSE_SECONDS", 0.0)
+    settling = broker.Settling(str(tmp_path / "broker.sqlite3"))
+    asked: list[str] = []
+
+    def full(_: MessageFile, tag: str) -> None:
+        asked.append(tag)
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(MessageFile, "done", full)
+        settling.settle("a", goes_back=False)
+        settling.again()
+        assert asked == ["a", "a"]
+        broken.setattr(broker, "SETTLE_SECONDS", 0.0)
+        with pytest.raises(WorkerShutdown):
+            settling.again()
+    assert "this worker ends" in caplog.text
+
+    settling.again()
+    settling.again()
+    assert asked == ["a"] * 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -20,22 +21,27 @@ pytestmark = [pytest.mark.worker, pytest.mark.slow]
 StartWorker = Callable[[], "subprocess.Popen[bytes]"]
 
 
+def _log_of(folder: Path) -> str:
+    return "".join(path.read_text() for path in sorted(folder.glob("worker-*.log")))
+
+
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "BROKER_TEST_FOLDER": str(tmp_path), "PYTHONPATH": str(ROOT)}
 
 
 @pytest.fixture
-def start_worker(environment: dict[str, str]) -> Iterator[StartWorker]:
+def start_worker(environment: dict[str, str], tmp_path: Path) -> Iterator[StartWorker]:
     workers: list[subprocess.Popen[bytes]] = []
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "ERROR", "-c", "1"]
 
     def start() -> subprocess.Popen[bytes]:
         name = f"w{len(workers)}@localhost"
         command = [sys.executable, "-m", "celery", "-q", "-A", "tests.broker.worker_app", "worker", "-n", name, *quiet]
-        worker = subprocess.Popen(
-            command, env=environment, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        with (tmp_path / f"worker-{len(workers)}.log").open("w") as log:
+            worker = subprocess.Popen(
+                command, env=environment, start_new_session=True, stdout=log, stderr=subprocess.STDOUT
+            )
         workers.append(worker)
         return worker
 
@@ -110,3 +116,71 @@ def test_a_worker_told_to_stop_gives_back_what_it_did_not_begin(
 
     wait_until(lambda: waiting.size("celery") == 0, what="an empty queue")
     assert noted(tmp_path, "done") == Counter(range(3))
+
+
+def test_a_disk_that_is_full_for_a_moment_does_not_stop_a_worker(
+    tmp_path: Path, environment: dict[str, str], start_worker: StartWorker, waiting: MessageFile
+) -> None:
+    (tmp_path / "full").touch()
+    enqueue(environment, range(1))
+    start_worker()
+    wait_until((tmp_path / "refused").exists, what="a message that could not be removed")
+    assert waiting.size("celery") == 1
+
+    enqueue(environment, range(1, 3))
+    wait_until(lambda: set(noted(tmp_path, "done")) == {0, 1, 2}, what="the tasks after it")
+    (tmp_path / "full").unlink()
+
+    wait_until(lambda: waiting.size("celery") == 0, what="an empty queue")
+    assert noted(tmp_path, "started") == Counter(range(3))
+
+
+def test_a_worker_that_cannot_settle_its_messages_ends_and_the_next_one_can(
+    tmp_path: Path, environment: dict[str, str], start_worker: StartWorker, waiting: MessageFile
+) -> None:
+    environment["BROKER_TEST_SETTLE_SECONDS"] = "2"
+    (tmp_path / "full").touch()
+    enqueue(environment, range(1))
+    worker = start_worker()
+
+    assert worker.wait(30) == 1
+    log = _log_of(tmp_path)
+    assert "this worker ends: the broker's file could not be written" in log
+    assert "Unrecoverable error" not in log
+
+    (tmp_path / "full").unlink()
+    start_worker()
+    wait_until(lambda: waiting.size("celery") == 0, what="an empty queue")
+
+
+def test_a_file_that_is_removed_under_a_worker_is_opened_anew(
+    tmp_path: Path, environment: dict[str, str], start_worker: StartWorker, waiting: MessageFile
+) -> None:
+    enqueue(environment, range(1))
+    start_worker()
+    wait_until(lambda: noted(tmp_path, "done"), what="a worker that works")
+
+    for path in tmp_path.glob("broker.sqlite3*"):
+        path.unlink()
+    enqueue(environment, range(1, 3))
+
+    wait_until(lambda: set(noted(tmp_path, "done")) == {0, 1, 2}, what="the tasks of the new file")
+    wait_until(lambda: waiting.size("celery") == 0, what="an empty queue")
+
+
+def test_a_worker_waits_for_a_locked_file(
+    tmp_path: Path, environment: dict[str, str], start_worker: StartWorker, waiting: MessageFile
+) -> None:
+    enqueue(environment, range(1), seconds=0.5)
+    worker = start_worker()
+    wait_until(lambda: noted(tmp_path, "started"), what="a task that runs")
+
+    with contextlib.closing(sqlite3.connect(waiting.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        wait_until(lambda: "could not be settled" in _log_of(tmp_path), what="an acknowledgement that failed")
+        other.execute("ROLLBACK")
+    enqueue(environment, range(1, 2))
+
+    wait_until(lambda: waiting.size("celery") == 0, what="an empty queue")
+    assert noted(tmp_path, "done") == Counter(range(2))
+    assert worker.poll() is None

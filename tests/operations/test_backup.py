@@ -75,6 +75,13 @@ def damage(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
     members[-1] = (member, data[:-1] + b"?")
 
 
+def damage_the_database(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
+    place = next(at for at, (member, _) in enumerate(members) if member.name == "contextviz.sqlite3")
+    member, data = members[place]
+    # A name of a table's: the structure stays sound, so only the hash tells.
+    members[place] = (member, data.replace(b"try record", b"tri record", 1))
+
+
 def cut(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
     del members[-1]
 
@@ -87,6 +94,7 @@ def forget_the_manifest(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
     ("change", "sentence"),
     [
         (climb, "does not belong"), (damage, "is damaged"), (cut, "not complete"), (forget_the_manifest, "no backup"),
+        (damage_the_database, "database in the backup is damaged"),
     ],
 )  # fmt: skip
 @sqlite_alone
@@ -102,6 +110,52 @@ def test_what_is_no_whole_backup_is_refused_and_leaves_nothing(
         assert "Traceback" not in refused.stderr
         assert not (empty.data_dir / "contextviz.sqlite3").exists()
         assert not (empty.data_dir / "artifacts").exists()
+
+
+def of_the_first_format(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
+    """As the release before wrote it: without what everything else is held against."""
+    member, data = members[0]
+    manifest = json.loads(data) | {"format": 1}
+    del manifest["members"]
+    members[0] = (member, json.dumps(manifest).encode())
+
+
+def zero_a_page(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
+    of_the_first_format(members)
+    place = next(at for at, (member, _) in enumerate(members) if member.name == "contextviz.sqlite3")
+    member, data = members[place]
+    members[place] = (member, data[:8192] + bytes(16384) + data[24576:])
+
+
+@sqlite_alone
+def test_a_backup_without_its_end_is_refused(small_backup: Path, tmp_path: Path) -> None:
+    whole = small_backup.read_bytes()
+    with tarfile.open(small_backup) as tar:
+        tar.getmembers()
+        end = tar.offset  # behind the last member
+    with stack_in(tmp_path / "empty") as empty:
+        for place, data in enumerate((whole[:-1024], whole[:end], whole[:end] + b"x" * (len(whole) - end))):
+            wrong = tmp_path / f"cut{place}.tar"
+            wrong.write_bytes(data)
+            refused = empty.run("restore", str(wrong), status=1)
+            assert "not complete" in refused.stderr
+            assert not (empty.data_dir / "contextviz.sqlite3").exists()
+
+
+@sqlite_alone
+def test_a_backup_of_the_release_before_is_looked_through_and_taken(small_backup: Path, tmp_path: Path) -> None:
+    before, wrong = tmp_path / "before.tar", tmp_path / "wrong.tar"
+    refuse(of_the_first_format, small_backup, before)
+    refuse(zero_a_page, small_backup, wrong)
+    with stack_in(tmp_path / "empty") as empty:
+        refused = empty.run("restore", str(wrong), status=1)
+        assert "The database in the backup is damaged" in refused.stderr
+        assert not (empty.data_dir / "contextviz.sqlite3").exists()
+
+        taken = empty.run("restore", str(before))
+
+        assert "kept no hash of the database" in taken.stderr
+        assert len(numbers(empty)["sessions"]) == 1
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +185,7 @@ def test_half_a_dump_of_postgresql_is_refused_and_the_next_restore_finds_nothing
     with stack_in(tmp_path / "empty") as empty:
         refused = empty.run("restore", str(wrong), status=1)
 
-        assert "pg_restore failed" in refused.stderr
+        assert "The database in the backup is damaged" in refused.stderr
         assert "Traceback" not in refused.stderr
         assert not list((empty.data_dir / "artifacts").glob("??/*"))
         empty.run("restore", str(small_backup))

@@ -18,6 +18,7 @@ from kombu.exceptions import KombuError
 
 from contextviz.charts import words
 from contextviz.cli.doctor.check import Check
+from contextviz.commands import command_here
 
 LITTLE_SPACE = 1024**3
 BROKER_SECONDS = 3
@@ -40,7 +41,7 @@ def folder_checks() -> Iterator[Check]:
                     "Make room on its disk, delete sessions, or set CONTEXTVIZ_DATA_DIR to a larger one.")  # fmt: skip
     else:
         yield Check("data folder", "space", "ok", f"{words.size(free)} free")
-    for name, path in (("raw files", folder / "artifacts"), ("uploads under way", Path(settings.INCOMING_DIR))):
+    for name, path in (("raw files kept", folder / "artifacts"), ("uploads under way", Path(settings.INCOMING_DIR))):
         count, size = _measured(path)
         yield Check("data folder", name, "ok", f"{words.counted(count, 'file')}, {words.size(size)}")
 
@@ -77,7 +78,7 @@ def database_checks() -> tuple[list[Check], bool]:
         path = Path(str(connection.settings_dict["NAME"]))
         if not path.exists():
             return [
-                Check("database", "database", "note", f"there is none yet at {path}; contextviz up makes it")
+                Check("database", "database", "note", f"there is none yet at {path}; {command_here('up')} makes it")
             ], False
     try:
         with connection.cursor() as cursor:
@@ -99,7 +100,7 @@ def database_checks() -> tuple[list[Check], bool]:
     if waiting:
         first = f"{waiting[0][0].app_label} {waiting[0][0].name}"
         checks.append(Check("database", "tables", "problem", f"{len(waiting)} changes are not applied, first {first}",
-                            "Run: contextviz migrate (contextviz up does it by itself)"))  # fmt: skip
+                            f"Run: {command_here('migrate')} ({command_here('up')} does it by itself)"))  # fmt: skip
     else:
         checks.append(Check("database", "tables", "ok", "up to date"))
     return checks, not waiting

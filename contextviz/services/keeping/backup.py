@@ -1,14 +1,14 @@
 """A running installation in one file, and back into an empty data folder.
 
-The file is a plain tar: `manifest.json`, the database (`contextviz.sqlite3`, or `database.dump` of pg_dump), and raw
-files by their hash. The key that signs sign-ins is not in it: after a restore everybody signs in again.
+The file is a plain tar: `manifest.json`, which holds bytes and hash of everything else (keeping.manifest), the database
+(`contextviz.sqlite3`, or `database.dump` of pg_dump), and raw files by their hash. The key that signs sign-ins is not
+in it: after a restore everybody signs in again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-import json
 import os
 import re
 import shutil
@@ -18,7 +18,6 @@ import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -28,31 +27,22 @@ from django.conf import settings
 from django.db import connection
 
 from contextviz import __version__
+from contextviz.services.keeping.manifest import (
+    FORMAT,
+    MANIFEST,
+    BackupRefused,
+    Manifest,
+    read_manifest,
+    verify,
+    verify_end,
+    verify_sqlite,
+)
 from contextviz.store.models import ArtifactRecord
 from contextviz.store.queries import sessions
 
-FORMAT = 1
-DATABASE, DUMP, MANIFEST = "contextviz.sqlite3", "database.dump", "manifest.json"
+DATABASE, DUMP = "contextviz.sqlite3", "database.dump"
 READ_BYTES = 1024 * 1024
-MOST_MANIFEST_BYTES = 64 * 1024
 _ARTIFACT = re.compile(r"artifacts/([0-9a-f]{2})/(\1[0-9a-f]{62})")
-
-
-class BackupRefused(Exception):
-    """It cannot be backed up or restored so; the text is a sentence for a person."""
-
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """What is in a backup. `missing` raw files that the database names were not in the data folder any more."""
-
-    format: int
-    version: str
-    database: str  # sqlite or postgresql
-    created_at: str
-    sessions: int
-    artifacts: int
-    missing: int
 
 
 def backup(target: Path, *, now: datetime) -> Manifest:
@@ -71,10 +61,16 @@ def backup(target: Path, *, now: datetime) -> Manifest:
         database = _copy_sqlite(Path(folder)) if connection.vendor == "sqlite" else _dump_postgres(Path(folder))
         _hold(held)
         names = _artifact_sizes(database)
-        there = {name: size for name, size in names.items() if _place(held, name).is_file()}
+        # A version that has grown since may share the file (store.growing): no more than its own bytes are its.
+        there = {
+            name: min(size, _place(held, name).stat().st_size)
+            for name, size in names.items()
+            if _place(held, name).is_file()
+        }
+        members = {database.name: _sized(database)} | {_member(name): (size, name) for name, size in there.items()}
         manifest = Manifest(
             FORMAT, __version__, connection.vendor, now.isoformat(timespec="seconds"), sessions.session_count(),
-            len(there), len(names) - len(there),
+            len(there), len(names) - len(there), members,
         )  # fmt: skip
         partial = target.with_name(target.name + ".part")
         try:
@@ -96,6 +92,15 @@ def _hold(held: Path) -> None:
             continue
         except OSError:  # a file system without links
             shutil.copyfile(path, own)
+
+
+def _sized(path: Path) -> tuple[int, str]:
+    with path.open("rb") as stream:
+        return path.stat().st_size, hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _member(sha256: str) -> str:
+    return f"artifacts/{sha256[:2]}/{sha256}"
 
 
 def _place(folder: Path, sha256: str) -> Path:
@@ -149,15 +154,15 @@ def _artifact_sizes(database: Path) -> dict[str, int]:
 def _write(target: Path, manifest: Manifest, database: Path, held: Path, sizes: Mapping[str, int]) -> None:
     handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "wb") as stream, tarfile.open(fileobj=stream, mode="w") as tar:
-        data = json.dumps(asdict(manifest), indent=1).encode()
+        data = manifest.encoded()
         head = tarfile.TarInfo(MANIFEST)
         head.size = len(data)
         tar.addfile(head, io.BytesIO(data))
         tar.add(database, database.name)
         for name, size in sizes.items():
             path = _place(held, name)
-            info = tar.gettarinfo(path, f"artifacts/{name[:2]}/{name}")
-            info.size = min(info.size, size)  # a version that has grown since may share the file (store.growing)
+            info = tar.gettarinfo(path, _member(name))
+            info.size = size
             with path.open("rb") as raw:
                 tar.addfile(info, raw)
         stream.flush()
@@ -166,18 +171,23 @@ def _write(target: Path, manifest: Manifest, database: Path, held: Path, sizes: 
 
 
 def restore(source: Path) -> Manifest:
-    """Bring a backup into this, still empty, installation; every raw file's hash is checked on the way. The caller
-    then brings the tables up to date. Raises BackupRefused, and leaves nothing behind then."""
+    """Bring a backup into this, still empty, installation; everything is held against its hash, and a
+    SQLite database is looked through, before anything is put in place. The caller then brings the tables up to date.
+    Raises BackupRefused, and leaves nothing behind then."""
     _refuse_filled()
     with _opened(source) as tar:
-        manifest = _manifest(tar)
+        manifest = read_manifest(tar)
         if manifest.database != connection.vendor:
             raise BackupRefused(
                 f"This is the backup of an installation on {manifest.database}, and this one is on "
                 f"{connection.vendor}. Set CONTEXTVIZ_DATABASE_URL to match."
             )
         with tempfile.TemporaryDirectory(dir=settings.DATA_DIR, prefix=".restore-") as folder:
-            _unpack(tar, manifest, Path(folder))
+            found = _unpack(tar, Path(folder))
+            verify_end(tar, source)
+            verify(manifest, found, database=DATABASE if manifest.database == "sqlite" else DUMP)
+            if manifest.database == "sqlite":
+                verify_sqlite(Path(folder) / DATABASE)
             _put_in_place(Path(folder))
     return manifest
 
@@ -210,49 +220,34 @@ def _opened(source: Path) -> Iterator[tarfile.TarFile]:
             raise BackupRefused(f"{source} is damaged: {error}.") from error
 
 
-def _manifest(tar: tarfile.TarFile) -> Manifest:
-    first = tar.next()
-    stream = tar.extractfile(first) if first is not None and first.isfile() and first.name == MANIFEST else None
-    try:
-        found: dict[str, Any] = json.loads(stream.read(MOST_MANIFEST_BYTES)) if stream else {}
-        manifest = Manifest(**found)
-    except (TypeError, ValueError) as error:
-        raise BackupRefused("The file is no backup of contextviz: it does not begin with a manifest.") from error
-    if manifest.format != FORMAT:
-        raise BackupRefused(f"The backup was made by contextviz {manifest.version}, which is newer. Upgrade first.")
-    return manifest
-
-
-def _unpack(tar: tarfile.TarFile, manifest: Manifest, folder: Path) -> None:
-    """Only plain files with the names that a backup has: whatever else a tar may hold is refused."""
-    found = set()
+def _unpack(tar: tarfile.TarFile, folder: Path) -> dict[str, tuple[int, str]]:
+    """Only plain files with the names that a backup has: whatever else a tar may hold is refused. Gives bytes and hash
+    of each."""
+    found: dict[str, tuple[int, str]] = {}
     for member in tar:
         if member.name == MANIFEST:
             continue
-        artifact = _ARTIFACT.fullmatch(member.name)
         stream = tar.extractfile(member) if member.isfile() else None
-        if stream is None or not (artifact or member.name in (DATABASE, DUMP)):
+        if stream is None or not (_ARTIFACT.fullmatch(member.name) or member.name in (DATABASE, DUMP)):
             raise BackupRefused(f"The backup holds {member.name[:80]!r}, which does not belong into one.")
         path = folder / member.name
+        if member.name in found:
+            raise BackupRefused(f"The backup holds {member.name[:80]!r} twice.")
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        sha256 = _copy(stream, path)
-        if artifact and artifact[2] != sha256:
-            raise BackupRefused(f"The raw file {artifact[2][:12]}… in the backup is damaged. Use another backup.")
-        found.add(member.name)
-    wanted = DATABASE if manifest.database == "sqlite" else DUMP
-    if wanted not in found or len(found) != manifest.artifacts + 1:
-        raise BackupRefused("The backup is not complete. Use another backup.")
+        found[member.name] = _copy(stream, path)
+    return found
 
 
-def _copy(stream: Any, path: Path) -> str:
-    hashed = hashlib.sha256()
+def _copy(stream: Any, path: Path) -> tuple[int, str]:
+    hashed, size = hashlib.sha256(), 0
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as target:
         while chunk := stream.read(READ_BYTES):
             hashed.update(chunk)
+            size += len(chunk)
             target.write(chunk)
         target.flush()
         os.fsync(target.fileno())
-    return hashed.hexdigest()
+    return size, hashed.hexdigest()
 
 
 def _put_in_place(folder: Path) -> None:
