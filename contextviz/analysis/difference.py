@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from contextviz.analysis.composition.categories import CATEGORIES, POSITION, Category, category_of, item_tokens
+from contextviz.analysis.composition.categories import CATEGORIES, POSITION, Category, category_of
+from contextviz.analysis.composition.shares import scaled
 from contextviz.events.snapshot import ContextItem
 
 ChangeKind = Literal["kept", "moved", "gone", "new"]
@@ -19,7 +20,8 @@ ItemKey = tuple[str, str, bytes, str | None]
 class Change:
     """One item and what became of it. `a` and `b` are its places (from 0) in either window, None where it is not.
 
-    `tokens` are estimated, times the scale that the difference was given.
+    `category` and `tokens` (window tokens) are those in B, of an item that is gone those in A. `a_category` and
+    `a_tokens` are those in A; None and 0 where it is not there.
     """
 
     kind: ChangeKind
@@ -28,15 +30,18 @@ class Change:
     tokens: int
     a: int | None
     b: int | None
+    a_category: Category | None = None
+    a_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class WindowDifference:
-    """The difference from window A to window B. Σ kept + moved + gone = A, Σ kept + moved + new = B.
+    """The difference from window A to window B. Σ kept + moved + gone = A (in A's tokens), Σ kept + moved + new = B.
 
     `a_tokens` and `b_tokens` are by category in the order of CATEGORIES. `prefix_items` leading items are the
     same in both; `predicted_cache_tokens` is what a prefix cache can serve B from: those and the baseline before
-    them. `break_a` and `break_b` are the first items that differ, None where that window ends.
+    them, never more than either prompt. `break_a` and `break_b` are the first items that differ, None where that window
+    ends.
     """
 
     changes: tuple[Change, ...]
@@ -69,33 +74,38 @@ def difference(
     b: Sequence[ContextItem],
     *,
     scale: float = 1.0,
+    tokens: tuple[Sequence[int], Sequence[int]] | None = None,
     baseline: int | None = None,
     cache_read: int | None = None,
+    most_cached: int | None = None,
 ) -> WindowDifference:
     """The difference from window `a` to window `b`.
 
     Equal items are matched in order; the longest run of matches that keeps its order is kept, other matches
-    have moved. `scale` and `baseline` are the calibration's, `cache_read` what B's call reported.
+    have moved. `scale` and `baseline` are the calibration's, `cache_read` what B's call reported. `tokens` are those of
+    the items of both windows where their compositions are known; `most_cached` is the smaller prompt of the two.
     """
+    in_both = _Both(a, b, *(tokens or (scaled(a, scale), scaled(b, scale))))
     prefix = _shared_prefix(a, b)
     matches = _matches(a, b, prefix)
     ordered = _longest_increasing([place for _, place in matches])
-    changes = [_change("kept", a[place], scale, place, place) for place in range(prefix)]
+    changes = [in_both.change("kept", place, place) for place in range(prefix)]
     for at, (in_b, in_a) in enumerate(matches):
-        changes.append(_change("kept" if at in ordered else "moved", b[in_b], scale, in_a, in_b))
+        changes.append(in_both.change("kept" if at in ordered else "moved", in_a, in_b))
     matched_a = {in_a for _, in_a in matches}
     matched_b = {in_b for in_b, _ in matches}
-    changes += [_change("gone", a[at], scale, at, None) for at in range(prefix, len(a)) if at not in matched_a]
-    changes += [_change("new", b[at], scale, None, at) for at in range(prefix, len(b)) if at not in matched_b]
+    changes += [in_both.change("gone", at, None) for at in range(prefix, len(a)) if at not in matched_a]
+    changes += [in_both.change("new", None, at) for at in range(prefix, len(b)) if at not in matched_b]
     changes.sort(key=lambda one: (one.b is None, one.b if one.b is not None else one.a))
-    prefix_tokens = sum(change.tokens for change in changes if change.b is not None and change.b < prefix)
+    prefix_tokens = sum(in_both.b_tokens[:prefix])
+    predicted = prefix_tokens + (baseline or 0)
     return WindowDifference(
         tuple(changes),
-        _totals([change for change in changes if change.a is not None]),
-        _totals([change for change in changes if change.b is not None]),
+        _totals(a, in_both.a_tokens),
+        _totals(b, in_both.b_tokens),
         prefix,
         prefix_tokens,
-        prefix_tokens + (baseline or 0),
+        predicted if most_cached is None else min(predicted, most_cached),
         cache_read,
         a[prefix] if prefix < len(a) else None,
         b[prefix] if prefix < len(b) else None,
@@ -145,12 +155,24 @@ def _longest_increasing(values: list[int]) -> set[int]:
     return chosen
 
 
-def _change(kind: ChangeKind, item: ContextItem, scale: float, a: int | None, b: int | None) -> Change:
-    return Change(kind, item, category_of(item), round(item_tokens(item) * scale), a, b)
+@dataclass(frozen=True, slots=True)
+class _Both:
+    """Both windows with their items' tokens."""
+
+    a: Sequence[ContextItem]
+    b: Sequence[ContextItem]
+    a_tokens: Sequence[int]
+    b_tokens: Sequence[int]
+
+    def change(self, kind: ChangeKind, a: int | None, b: int | None) -> Change:
+        old = None if a is None else category_of(self.a[a])
+        before = 0 if a is None else self.a_tokens[a]
+        item = self.b[b] if b is not None else self.a[a or 0]
+        return Change(kind, item, category_of(item), before if b is None else self.b_tokens[b], a, b, old, before)
 
 
-def _totals(changes: list[Change]) -> tuple[int, ...]:
+def _totals(items: Sequence[ContextItem], tokens: Sequence[int]) -> tuple[int, ...]:
     sums = [0] * len(CATEGORIES)
-    for change in changes:
-        sums[POSITION[change.category]] += change.tokens
+    for item, part in zip(items, tokens, strict=True):
+        sums[POSITION[category_of(item)]] += part
     return tuple(sums)

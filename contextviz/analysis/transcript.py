@@ -23,6 +23,8 @@ _EXIT = re.compile(
     re.IGNORECASE,
 )
 _SPACES = re.compile(r"\s+")
+# What OpenClaw puts in front of a prompt on its way to the model; some of its transcripts keep it.
+_STAMP = re.compile(r"\s*\[(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?(?: [^\]\n]{1,40})?\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,8 @@ def one_line(text: str, limit: int = MAX_LINE) -> str:
 
 
 def title_of(transcript: Transcript, pool: TextPool) -> str:
-    """What a session is called: its own title, else the first human prompt's first line with words, else its id."""
+    """What a session is called: its own title, else the first human prompt's first line with words (without the date
+    that a client stamped in front of it), else its id."""
     title = transcript.session.title
     if title and title.strip():
         return one_line(title, MAX_TITLE)
@@ -112,7 +115,9 @@ def title_of(transcript: Transcript, pool: TextPool) -> str:
         for block in message.blocks:
             if block.kind != "text":
                 continue
-            first = result_line(pool.get(block.text)).first
+            text = pool.get(block.text)
+            stamp = _STAMP.match(text)
+            first = result_line(text[stamp.end() :] if stamp else text).first
             if first:
                 return one_line(first, MAX_TITLE)
     return transcript.session.id

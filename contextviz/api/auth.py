@@ -14,6 +14,7 @@ from ninja.security.base import AuthBase
 from ninja.utils import check_csrf
 
 from contextviz.api.errors import SENTENCES, Refused
+from contextviz.commands import command
 from contextviz.services.api_keys import SCOPES, authenticate
 from contextviz.store.viewing import role_of
 
@@ -52,9 +53,9 @@ class ApiKey(AuthBase):
     openapi_scheme = "bearer"
     openapi_bearerFormat = "cvz_…"
     openapi_description = (
-        "A key made under Settings or by `contextviz api-key create`. Each operation names the scopes of which a key "
-        "must have one in `x-scopes`: read, ingest (uploads), operate (jobs, expand, retrieve, delete). `unmasked=1` "
-        "needs the scope unmask as well."
+        f"A key made under Settings or by `{command('api-key create')}`. Each operation names the scopes of which a "
+        "key must have one in `x-scopes`: read, ingest (uploads), operate (jobs, expand, retrieve, delete). "
+        "`unmasked=1` needs the scope unmask as well."
     )
 
     def __init__(self, *scopes: str) -> None:

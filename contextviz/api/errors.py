@@ -14,6 +14,8 @@ from ninja.errors import HttpError, ValidationError
 
 from contextviz.api.shapes import Error, ErrorBody, FieldError
 from contextviz.api.validation import shortened, wrong_fields
+from contextviz.commands import command
+from contextviz.services.outages.trouble import BUSY, FULL, Trouble, trouble_of
 from contextviz.store.values import NotAllowed, NotFound
 
 logger = logging.getLogger("contextviz.api")
@@ -29,27 +31,36 @@ CODES = {
     415: "unsupported_media_type",
     422: "invalid",
     500: "server_error",
-    503: "busy",
+    BUSY.status: BUSY.code,
+    FULL.status: FULL.code,
 }
 SENTENCES = {
     400: "The request cannot be read. Look at /api/v1/openapi.json for what this address takes.",
-    401: "A key is needed: send the header Authorization: Bearer cvz_…, made under Settings or by contextviz api-key.",
+    401: "A key is needed: send the header Authorization: Bearer cvz_…, made under Settings or by "
+    f"{command('api-key')}.",
     403: "You may not do this.",
     404: "There is nothing at this address of the API. /api/v1/openapi.json lists every address.",
     405: "This address does not take that method. /api/v1/openapi.json says which it takes.",
     413: "The request is larger than this address takes. Files go to /api/v1/uploads.",
     500: "Something failed on the server; its log has the reason.",
+    BUSY.status: BUSY.sentence,
+    FULL.status: FULL.sentence,
 }
 MOST_FIELDS = 20
+KEPT_HEADERS = ("Allow", "Retry-After", "Content-Security-Policy")
 
 
 class Refused(Exception):
-    """A request that cannot be done: a status, a sentence for a person, and what is wrong field by field."""
+    """A request that cannot be done: a status, a sentence for a person, and what is wrong field by field. With
+    `trouble` it can later: the answer says after how many seconds."""
 
-    def __init__(self, status: int, sentence: str, *, fields: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self, status: int, sentence: str, *, fields: Iterable[tuple[str, str]] = (), trouble: Trouble | None = None
+    ) -> None:
         super().__init__(sentence)
         self.status = status
         self.fields = tuple(fields)
+        self.trouble = trouble
 
 
 def error_response(
@@ -83,7 +94,12 @@ def handle_errors(api: NinjaAPI) -> None:
 
 
 def _refused(request: HttpRequest, error: Refused) -> HttpResponse:
-    return error_response(error.status, str(error), error.fields)
+    return error_response(error.status, str(error), error.fields, retry_after(error.trouble))
+
+
+def retry_after(trouble: Trouble | None) -> dict[str, str]:
+    """The header that says when to send it again; none without a trouble."""
+    return {} if trouble is None else {"Retry-After": str(trouble.retry_seconds)}
 
 
 def _not_found(request: HttpRequest, error: NotFound) -> HttpResponse:
@@ -111,6 +127,10 @@ def _http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
 
 
 def _failed(request: HttpRequest, error: Exception) -> HttpResponse:
+    trouble = trouble_of(error)
+    if trouble is not None:
+        logger.warning("an operation has to wait: %s path=%s: %s", trouble.code, request.path, error)
+        return error_response(trouble.status, trouble.sentence, headers=retry_after(trouble))
     reference = uuid.uuid4().hex[:12]
     logger.error("an operation failed reference=%s path=%s", reference, request.path, exc_info=error)
     return error_response(500, f"Something failed on the server; its log has it under reference {reference}.")
@@ -124,20 +144,26 @@ def _validation(request: HttpRequest, error: ValidationError) -> HttpResponse:
 
 class ApiMiddleware:
     """Whatever goes wrong below /api/v1/ outside an operation (no such address, method, host, a body over the limit)
-    is answered in the API's one shape too; and nothing of the API is kept by a cache."""
+    is answered in the API's one shape too; and nothing of the API is kept by a cache. HEAD is answered as GET is: the
+    server leaves the body out."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        response = self.get_response(request)
         if not request.path_info.startswith(API_PATH):
-            return response
+            return self.get_response(request)
+        is_head = request.method == "HEAD"
+        if is_head:
+            request.method = "GET"  # operations are declared for GET alone
+        response = self.get_response(request)
+        if is_head:
+            request.method = "HEAD"
         if response.status_code < 400 or _is_ours(response):
             response.headers.setdefault("Cache-Control", "private, no-store")
             return response
         status = response.status_code
-        kept = {name: response[name] for name in ("Allow", "Content-Security-Policy") if name in response}
+        kept = {name: response[name] for name in KEPT_HEADERS if name in response}
         return error_response(status, SENTENCES.get(status, SENTENCES[400]), headers=kept)
 
 

@@ -7,10 +7,10 @@ machine while the server listens on loopback alone; browsers are never answered 
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Iterator
 
 from django.conf import settings
-from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
@@ -21,20 +21,20 @@ from contextviz.services.api_keys import authenticate
 from contextviz.services.otlp import (
     SIGNALS,
     BadExport,
-    Exported,
     Signal,
     answer_of,
     failure_of,
     receive_export,
     unzipped,
 )
+from contextviz.services.outages.trouble import trouble_of
 from contextviz.store.queries.preferences import preferences
 from contextviz.tasks import enqueue
 
 logger = logging.getLogger("contextviz.api.otlp")
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 READ_BYTES = 256 * 1024
-UNAUTHENTICATED, DENIED, UNAVAILABLE, UNIMPLEMENTED = 16, 7, 14, 12
+UNAUTHENTICATED, DENIED, UNAVAILABLE, UNIMPLEMENTED, INTERNAL = 16, 7, 14, 12, 13
 NEEDS_KEY = (
     "A key is needed: set OTEL_EXPORTER_OTLP_HEADERS to authorization=Bearer%20cvz_…, with a key made under Settings "
     "that has the scope ingest."
@@ -42,7 +42,6 @@ NEEDS_KEY = (
 NO_SCOPE = "This key has not the scope ingest. Make one that has it under Settings."
 BROWSER = "Exports are taken from programs, not from web pages."
 NOT_EXPORT = f"Send the content type {PROTOBUF} or {JSON}."
-BUSY = "The store is busy; send it again."
 
 
 @csrf_exempt
@@ -62,12 +61,10 @@ def receive(request: HttpRequest, signal: str) -> HttpResponse:
     except UnreadablePostError:
         sentence = "The connection ended before everything had arrived. Send it again."
         return _answer(failure_of(sentence, UNAVAILABLE, is_json=is_json), 400, is_json=is_json)
-    except OperationalError:
-        logger.warning("an export waits: the store is busy")
-        response = _answer(failure_of(BUSY, UNAVAILABLE, is_json=is_json), 503, is_json=is_json)
-        response["Retry-After"] = "2"  # the protocol has exporters wait and send it again
-        return response
-    _enqueue(found)
+    except Exception as error:
+        return _failed(error, is_json=is_json)
+    for job_id in found.jobs:
+        enqueue(job_id)  # after the transaction of receive_export
     return _answer(
         answer_of(chosen, rejected=found.rejected, sentence=found.sentence, is_json=is_json), 200, is_json=is_json
     )
@@ -77,13 +74,19 @@ def _answer(body: bytes, status: int, *, is_json: bool) -> HttpResponse:
     return HttpResponse(body, status=status, content_type=JSON if is_json else PROTOBUF)
 
 
-def _enqueue(found: Exported) -> None:
-    # After the transaction of receive_export; a broker that does not answer loses nothing, recovery looks again.
-    for job_id in found.jobs:
-        try:
-            enqueue(job_id)
-        except OSError:
-            logger.warning("a worker could not be told of an export job=%s", job_id)
+def _failed(error: Exception, *, is_json: bool) -> HttpResponse:
+    """503 where it can be sent again, also while the disk is full: of the protocol's statuses only a few have exporters
+    wait and send it again, and 507 is none of them."""
+    trouble = trouble_of(error)
+    if trouble is None:
+        reference = uuid.uuid4().hex[:12]
+        logger.error("an export failed reference=%s", reference, exc_info=error)
+        sentence = f"Something failed on the server; its log has it under reference {reference}."
+        return _answer(failure_of(sentence, INTERNAL, is_json=is_json), 500, is_json=is_json)
+    logger.warning("an export has to wait: %s: %s", trouble.code, error)
+    response = _answer(failure_of(trouble.sentence, UNAVAILABLE, is_json=is_json), 503, is_json=is_json)
+    response["Retry-After"] = str(trouble.retry_seconds)
+    return response
 
 
 def _checked(request: HttpRequest, signal: str) -> Signal:

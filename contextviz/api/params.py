@@ -34,8 +34,9 @@ Words = QueryEx[str, P(max_length=400, pattern=NO_NUL)]
 
 
 def operation(*scopes: str, ok: int = 200, reply: Any, errors: tuple[int, ...] = ()) -> dict[str, Any]:
-    """What a router's decorator is given: who may call, every status with its shape, the scopes in OpenAPI."""
-    statuses = sorted({401, 403, *errors})
+    """What a router's decorator is given: who may call, every status with its shape, the scopes in OpenAPI. The store
+    may be busy and its disk full for every one: that a key is used is written down too."""
+    statuses = sorted({401, 403, 503, 507, *errors})
     return {
         "auth": callers(*scopes),
         "response": {ok: reply, **dict.fromkeys(statuses, Error)},

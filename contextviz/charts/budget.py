@@ -23,6 +23,9 @@ MAX_AREAS = 120
 OTHERS = "others"
 _SIZE = (560, 240)  # of the figure in pixels, on a page of 1,280
 _CHARACTER, _LINE = 6.4, 15  # of a label, in pixels
+_HEAD = 24  # pixels of a branch's name over its areas
+# A branch of a smaller share is one area: its name alone would fill it, and its areas be the ends of lines.
+_LEAST = 0.02
 REST = "…"  # the analysis' own name for small groups taken together
 
 
@@ -137,20 +140,27 @@ def _shorten(ordered: Sequence[Branch], most: int) -> None:
 def treemap(groups: Sequence[Group], view: View, measure: Measure, residual: int | None = None) -> Figure:
     """The figure of a view, at most MAX_AREAS areas. A positive residual has one, a negative one only its number."""
     found = branches(groups, view, measure)
+    sentence = summary(found, view, measure, residual)
+    parts = sum(branch.value for branch in found)
+    total = parts + (residual or 0)  # what was reported: the shares are of it, as in the table beside the figure
     if residual is not None and residual > 0:
         found.append(Branch("Residual", {("", ""): Cell("Residual", "Residual", "", residual)}))
-    nodes = [node for number, branch in enumerate(found) for node in _nodes(number, branch)]
-    total = sum(branch.value for branch in found)
+    drawn = max(parts, total)
+    nodes = [
+        node
+        for number, branch in enumerate(found)
+        for node in _nodes(number, branch if branch.value >= _LEAST * drawn else _whole(branch))
+    ]
     marker = {
         "colors": [node["colour"] for node in nodes],
         "line": {"width": 0},
-        "pad": {"t": 24, "l": 0, "r": 0, "b": 0},
+        "pad": {"t": _HEAD, "l": 0, "r": 0, "b": 0},
         "pattern": {"shape": [node["shape"] for node in nodes], "fgcolor": palette.SURFACE, "size": 5, "solidity": 0.4},
     }
     trace: dict[str, Any] = {
         "type": "treemap",
         "ids": [node["id"] for node in nodes],
-        "labels": [_wrapped(node["name"], node["value"] / total if node["is_cell"] else 1.0) for node in nodes],
+        "labels": [_wrapped(node["name"], node["value"] / drawn if node["is_cell"] else 1.0) for node in nodes],
         "parents": [node["parent"] for node in nodes],
         "values": [node["value"] for node in nodes],
         "text": [words.compact(node["value"]) for node in nodes],
@@ -166,7 +176,6 @@ def treemap(groups: Sequence[Group], view: View, measure: Measure, residual: int
         "marker": marker,
         "sort": True,
     }
-    sentence = summary(found, view, measure, residual)
     return {
         "data": [trace] if nodes else [],
         "layout": layout(sentence, (4, 16, 8, 16), uniformtext={"minsize": 10, "mode": "hide"}),
@@ -174,15 +183,29 @@ def treemap(groups: Sequence[Group], view: View, measure: Measure, residual: int
 
 
 def summary(found: Sequence[Branch], view: View, measure: Measure, residual: int | None) -> str:
-    """One sentence: the sum, the largest branch, the signed residual."""
+    """One sentence: the total, the largest branch with its share of it, and how parts and residual make the total."""
     if not found:
         return "What the windows held is not known."
-    total = sum(branch.value for branch in found)
+    parts = sum(branch.value for branch in found)
+    total = parts + (residual or 0)
     what = "tokens × calls" if measure == "carry" else "tokens"
     largest = max(found, key=lambda branch: branch.value)
-    end = f"; residual {words.signed(residual)}" if residual is not None else ""
-    share = words.percent(largest.value / total) if total else words.UNKNOWN
+    end = ""
+    if residual:
+        sign = words.MINUS if residual < 0 else "+"
+        end = f": parts {words.tokens(parts)} {sign} residual {words.tokens(abs(residual))} = {words.tokens(total)}"
+    share = words.percent(largest.value / total) if total > 0 else words.UNKNOWN
     return f"{words.compact(total)} {what} by {view}, most in {plain(largest.name)} ({share}){end}."
+
+
+def _whole(branch: Branch) -> Branch:
+    """A small branch as one area, in its category's colour where it has one; its hover label counts what it holds."""
+    if len(branch.cells) < 2:
+        return branch
+    held = {cell.category for cell in branch.cells.values()}
+    category = held.pop() if len(held) == 1 else ""
+    title = f"{branch.name}, {len(branch.cells):,} together"
+    return Branch(branch.name, {(title, category): Cell(branch.name, title, category, branch.value)})
 
 
 def _nodes(number: int, branch: Branch) -> list[dict[str, Any]]:
@@ -223,6 +246,6 @@ def _wrapped(name: str, share: float) -> str:
 
 def _hover(node: dict[str, Any], total: int) -> str:
     first = f"<b>{node['title'] or node['name']}</b>"
-    share = words.percent(node["value"] / total) if total else words.UNKNOWN
+    share = words.percent(node["value"] / total) if total > 0 else words.UNKNOWN
     kind = f"<br>{node['category']}" if node["category"] and node["category"] != node["title"] else ""
     return f"{first}{kind}<br>{words.tokens(node['value'])} tok, {share}"

@@ -38,7 +38,9 @@ def composition(table: StripTable, mode: Mode = "tokens") -> Figure:
         return figure
     found = figure["layout"]
     figure["data"] = [trace for trace in figure["data"] if trace.get("yaxis") != "y2"]
-    found["margin"] = {"t": 16, "r": SIDES[0], "b": 20, "l": SIDES[1], "pad": 0}
+    over = strip.over_words(table)
+    far = [one for one in found["annotations"] if one.get("name") == "far"]
+    found["margin"] = {"t": 32 if over and far else 16, "r": SIDES[0], "b": 20, "l": SIDES[1], "pad": 0}
     found["yaxis"] |= {"domain": [0, 1]}
     found["xaxis"] |= {"anchor": "y", "ticklabelstandoff": 4}
     found.pop("yaxis2", None)
@@ -46,24 +48,51 @@ def composition(table: StripTable, mode: Mode = "tokens") -> Figure:
         one | ({"yshift": -4} if one.get("name") == "compaction" else {})
         for one in found["annotations"]
         if one.get("yref") != "y2"
-    ]
+    ] + _over_label(table, 14 if far else -2)
     found["meta"] = {"summary": found["meta"]["summary"]}
-    return _shares(figure) if mode == "share" else figure
+    return _shares(figure, table) if mode == "share" else figure
 
 
-def _shares(figure: Figure) -> Figure:
+def _over_label(table: StripTable, shift: int) -> list[dict[str, Any]]:
+    """The legend of what is hatched, with its largest number, over the areas at the right."""
+    most = min((value for value in table.residual if value is not None), default=0)
+    if most >= 0:
+        return []
+    place = {"x": 1, "xref": "paper", "xanchor": "right", "y": 1, "yref": "paper", "yanchor": "bottom", "yshift": shift}
+    return [label(f"▨ parts up to {words.tokens(-most)} over the report", **place, name="over")]
+
+
+def _shares(figure: Figure, table: StripTable) -> Figure:
+    """The stack in shares of each reported prompt: what hangs over it stands above 100 %."""
+    rows = strip.stacks(table)
+    wholes = [row.top - row.over for row in rows]
+    columns = {str(key): at for at, key in enumerate(table.categories)}
     kept = []
     for trace in figure["data"]:
         if trace.get("stackgroup"):
-            kept.append(trace | {"groupnorm": "percent"})
+            key = trace["meta"]
+            at = columns.get(key.removeprefix("over-"))
+            sizes: list[int | None] = [row.rest for row in rows]
+            if at is not None:
+                sizes = [row.beyond[at] if key.startswith("over-") else row.within[at] for row in rows]
+            shares = [_share(size, whole) for size, whole in zip(sizes, wholes, strict=True)]
+            kept.append(trace | {"y": array(stepped(shares))})
+        elif trace.get("meta") == "report":
+            kept.append(trace | {"y": array([None if one is None else 100 for one in stepped(list(table.reported))])})
         elif trace.get("meta") == "compaction":
             kept.append(trace)
+    top = max([100.0, *(_share(row.top, whole) or 0 for row, whole in zip(rows, wholes, strict=True))])
     found = figure["layout"]
-    found["yaxis"] |= {"range": [0, 100], "tickvals": [0, 50, 100], "ticktext": ["0 %", "50 %", "100 %"]}
+    found["yaxis"] |= {"range": [0, top], "tickvals": [0, 50, 100], "ticktext": ["0 %", "50 %", "100 %"]}
     found["shapes"] = []
-    found["annotations"] = [one for one in found["annotations"] if one.get("name") != "edge"]
+    found["annotations"] = [one for one in found["annotations"] if one.get("name") not in ("edge", "far")]
     found["meta"]["summary"] = f"Shares of each window by category. {found['meta']['summary']}"
     return {"data": kept, "layout": found}
+
+
+def _share(size: int | None, whole: int) -> float | None:
+    """A part in percent; two digits behind the point are finer than a pixel."""
+    return None if size is None or not whole else round(size / whole * 100, 2)
 
 
 def headroom(table: StripTable) -> Figure:
@@ -92,7 +121,7 @@ def headroom(table: StripTable) -> Figure:
     marks = _thirds(top)
     found["yaxis"] = value_axis(range=[low, top], tickvals=marks, ticktext=words.axis_ticks(marks))
     found["shapes"] = []
-    found["annotations"] = [one for one in found["annotations"] if one.get("name") != "edge"]
+    found["annotations"] = [one for one in found["annotations"] if one.get("name") not in ("edge", "far", "over")]
     found["hovermode"] = "closest"
     limit = "the threshold" if table.threshold is not None else "the window"
     found["meta"] = found["meta"] | {

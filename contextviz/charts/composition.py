@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from contextviz.charts import palette, words
@@ -18,6 +19,45 @@ class Row(Protocol):
     def a(self) -> int | None: ...
     @property
     def b(self) -> int | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """A window's parts laid one on the other up to the reported prompt, in the order they were given.
+
+    `within` end at the report, `beyond` is what of each hangs over it, `rest` what the report has above them all (0
+    where it has less). Σ within + rest = reported, and Σ beyond is a negative residual. Without a report all parts are
+    within. None stays None.
+    """
+
+    within: list[int | None]
+    beyond: list[int]
+    rest: int
+
+    @property
+    def over(self) -> int:
+        """By how much the parts come to more than was reported."""
+        return sum(self.beyond)
+
+    @property
+    def top(self) -> int:
+        """Where what is drawn ends."""
+        return sum(one or 0 for one in self.within) + self.rest + self.over
+
+
+def laid(parts: Sequence[int | None], reported: int | None) -> Laid:
+    """`parts` against the reported prompt; where none was reported nothing hangs over."""
+    if reported is None:
+        return Laid(list(parts), [0] * len(parts), 0)
+    within: list[int | None] = []
+    beyond: list[int] = []
+    room = max(reported, 0)
+    for part in parts:
+        inside = None if part is None else min(part, room)
+        within.append(inside)
+        beyond.append((part or 0) - (inside or 0))
+        room -= inside or 0
+    return Laid(within, beyond, room)
 
 
 def figure(rows: Sequence[Row], residual: int | None = None) -> Figure:

@@ -12,6 +12,9 @@ from contextviz.charts.topics import plain
 LANE = 68  # pixels between depths
 MARGIN = (16, 20, 28, 96)
 _BAR = 0.42
+_PIXELS = 480  # of the lanes on a page of 1,280; where there are fewer, names that do not fit are left out
+_CHARACTER, _SIDES = 7.0, 10  # pixels of a name's letter, and beside a name
+_LEAST_NAME = 6  # letters: less of a name does not tell it apart
 
 
 class Node(Protocol):
@@ -86,6 +89,8 @@ def figure(table: GraphTable) -> Figure:
             barmode="overlay",
             annotations=_depth_labels(nodes),
             hovermode="closest",
+            # A name in too little room would be shrunk until nobody can read it.
+            uniformtext={"minsize": 10, "mode": "hide"},
             meta={"links": [node.url for node in nodes]},
         ),
     }
@@ -105,7 +110,7 @@ def summary(table: GraphTable) -> str:
 def _bars(nodes: Sequence[Node], span: float) -> dict[str, Any]:
     if not nodes:
         return {}
-    wide = [(node.end or 0) - (node.start or 0) > span * 0.1 for node in nodes]
+    rooms = [int((((node.end or 0) - (node.start or 0)) / span * _PIXELS - _SIDES) / _CHARACTER) for node in nodes]
     return {
         "type": "bar",
         "orientation": "h",
@@ -119,10 +124,13 @@ def _bars(nodes: Sequence[Node], span: float) -> dict[str, Any]:
             "line": {"color": [palette.ORANGE if n.in_window else palette.RULE_2 for n in nodes], "width": 1},
             "cornerradius": 2,
         },
-        "text": [plain(node.id, 24) if room else "" for node, room in zip(nodes, wide, strict=True)],
+        "text": [
+            plain(words.ends(node.id, min(room, 24))) if room >= _LEAST_NAME else ""
+            for node, room in zip(nodes, rooms, strict=True)
+        ],
         "textposition": "inside",
         "insidetextanchor": "start",
-        "textfont": {"color": ["var(--on-orange)" if node.in_window else palette.INK_3 for node in nodes]},
+        "textfont": {"size": 11, "color": ["var(--on-orange)" if node.in_window else palette.INK_3 for node in nodes]},
         "customdata": [node.url for node in nodes],
         "hovertext": [f"{plain(node.id)}, depth {node.depth}, {words.tokens(node.tokens)} tokens" for node in nodes],
         "hovertemplate": "%{hovertext}<extra></extra>",

@@ -7,13 +7,12 @@ from typing import Any, Protocol
 
 from contextviz.charts import palette, words
 from contextviz.charts.figure import Figure, array, axis, label, layout, nice_step, stepped, value_axis
-from contextviz.charts.strip_axis import ticks
+from contextviz.charts.strip_axis import far_above, scale, ticks
 from contextviz.charts.topics import plain
 
 LANE = 84  # pixels a run: its name, its area, its boundaries
 MARGIN = (2, 58, 18, 48)
 SIGNS = ("●", "■", "▲", "◆")
-FAR = 2.5  # windows so many times above what was used are said and not drawn
 _AREA = (0.14, 0.78)  # of a lane's height; the boundaries stand below, the name above
 
 
@@ -62,7 +61,8 @@ def fill(lanes: Sequence[LaneSeries]) -> Figure:
         return {"data": [], "layout": empty}
     first = min(lane.calls[0] for lane in drawn)
     last = max(lane.calls[-1] for lane in drawn) + 1
-    top = _top(drawn)
+    used = max([value for lane in drawn for value in lane.tokens if value is not None] or [1])
+    top = scale(used, [limit for lane in drawn for limit in (lane.window, lane.threshold)])
     data: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
     labels: list[dict[str, Any]] = []
@@ -90,13 +90,6 @@ def fill(lanes: Sequence[LaneSeries]) -> Figure:
         summary(lanes), MARGIN, xaxis=xaxis, shapes=shapes, annotations=labels, hovermode=False, meta=meta, **axes
     )
     return {"data": data, "layout": found}
-
-
-def _top(lanes: Sequence[LaneSeries]) -> float:
-    """The scale of all lanes: up to the windows, unless they are so far above what was used that nothing is seen."""
-    used = max([value for lane in lanes for value in (*lane.tokens, lane.threshold) if value is not None] or [1])
-    limits = [lane.window for lane in lanes if lane.window and lane.window <= FAR * used]
-    return float(max(used, *limits, 1) * 1.06 if limits else max(used, 1) * 1.2)
 
 
 def summary(lanes: Sequence[NamedSeries]) -> str:
@@ -160,8 +153,8 @@ def _limits(lane: LaneSeries, yaxis: str, top: float) -> list[dict[str, Any]]:
 
 def _labels(lane: LaneSeries, number: int, upper: float, domain: list[float], top: float) -> list[dict[str, Any]]:
     boundaries = words.counted(lane.boundary_count, "boundary", "boundaries")
-    above = f", window {words.compact(lane.window)} far above" if lane.window and lane.window > top else ""
-    text = f"<b>{SIGNS[number]} {plain(lane.name)}</b>  {boundaries}{above}"
+    above = far_above(top, window=lane.window, threshold=lane.threshold)
+    text = f"<b>{SIGNS[number]} {plain(lane.name)}</b>  {boundaries}{f', {above}' if above else ''}"
     found = [
         label(
             text, x=0, xref="paper", xanchor="left", y=upper, yref="paper", yanchor="top", align="left", name="lane",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any, Protocol
 
 from contextviz.charts import palette, words
@@ -10,11 +11,13 @@ from contextviz.charts.figure import Figure, array, axis, label, layout, nice_st
 from contextviz.charts.topics import plain
 
 MARGIN = (14, 20, 36, 48)
-_RANGE = (-0.06, 1.08)  # of the shares: room for the signs at 0 and 1
+_RANGE = (-0.06, 1.26)  # of the shares: room for the signs at 0 and 1, and for names over those at 1
 _LEFT = 0.03  # what stands left of size 0, so that a sign there is whole
 # The plot as narrow as on a phone (322 by 200 pixels), in shares of it: a letter, a line, a pixel of its height, from a
 # sign to its name, and half a sign across and up.
-_CHARACTER, _LINE, _PIXEL, _GAP, _SIGN, _SIGN_HIGH = 6.2 / 322, 15 * 1.14 / 200, 1.14 / 200, 8 / 322, 6 / 322, 0.032
+_CHARACTER, _GAP, _SIGN = 6.2 / 322, 8 / 322, 6 / 322
+_PIXEL = (_RANGE[1] - _RANGE[0]) / 200
+_LINE, _SIGN_HIGH = 15 * _PIXEL, 5.6 * _PIXEL
 _NEAR = 16  # pixels up or down: what stands further from its sign has a line to it
 SYMBOLS = ("circle", "square", "triangle-up", "diamond")
 
@@ -60,13 +63,11 @@ def pareto(points: Sequence[ParetoPoint], bounds: Sequence[ParetoBound] = ()) ->
     controls = [bound for bound in bounds if _is_placed(bound)]
     most = max(one.mean_window or 0 for one in [*(point for _, point in shown), *controls]) * 1.25 or 1
     step = nice_step(most, 4)
-    data = [trace for place, point in shown for trace in _run(point, place)]
-    if controls:
-        data.append(_controls(controls))
+    data = [_controls(controls)] if controls else []
+    data += [trace for place, point in shown for trace in _run(point, place)]
     signs = [(one.mean_window or 0, one.recall or 0) for one in [*(point for _, point in shown), *controls]]
     signs += [place for _, point in shown for place in _along(point)]
-    labels = _Labels(most, signs)
-    named = [_name(labels, point) for _, point in shown] + [_control_name(labels, bound) for bound in controls]
+    named = _names([point for _, point in shown], controls, most, signs)
     return {
         "data": data,
         "layout": layout(
@@ -88,6 +89,29 @@ def pareto(points: Sequence[ParetoPoint], bounds: Sequence[ParetoBound] = ()) ->
             hovermode="closest",
         ),
     }
+
+
+def _names(
+    points: Sequence[ParetoPoint], controls: Sequence[ParetoBound], most: float, signs: Sequence[tuple[float, float]]
+) -> list[dict[str, Any] | None]:
+    """The names of runs and then of controls, placed one after the other in the order that leaves them nearest to
+    their signs; a name that found no room is None."""
+    best: tuple[float, list[dict[str, Any] | None]] | None = None
+    for order in permutations(range(len(points))):
+        labels = _Labels(most, signs)
+        placed = {at: _name(labels, points[at]) for at in order}
+        named = [placed[at] for at in range(len(points))] + [_control_name(labels, one) for one in controls]
+        far = sum(map(_distance, named))
+        if best is None or far < best[0]:
+            best = (far, named)
+        if far <= len(named) * _NEAR / 2 or len(points) > len(SYMBOLS):
+            break
+    return best[1] if best else []
+
+
+def _distance(note: dict[str, Any] | None) -> float:
+    """How many pixels a name stands up or down from its sign; what has no room counts more than any that has."""
+    return 1_000 if note is None else float(abs(note.get("ay", note.get("yshift", 0))))
 
 
 def summary(points: Sequence[ParetoPoint]) -> str:
@@ -214,14 +238,16 @@ def _overlaps(one: Box, other: Box) -> bool:
 def _name(labels: _Labels, point: ParetoPoint) -> dict[str, Any] | None:
     value = words.percent(point.recall)
     if point.low is not None and point.high is not None:
-        value += f" ± {(point.high - point.low) / 2 * 100:.1f}"
+        half = (point.high - point.low) / 2 * 100
+        value += f" ± {half:.1f}" if half >= 0.05 else ""
     text = f"<b>{plain(point.name, 22)}</b><br>{value}"
     longest = max(min(len(point.name), 22), len(value))
     return labels.beside(text, longest, point.mean_window or 0, point.recall or 0, name="run")
 
 
 def _controls(bounds: Sequence[ParetoBound]) -> dict[str, Any]:
-    marker = {"symbol": "x-thin-open", "size": 7, "color": palette.INK_3, "line": {"width": 1.25}}
+    # Wider than a run's sign and drawn first: the ends of a cross are seen round a sign at the same place.
+    marker = {"symbol": "x-thin-open", "size": 13, "color": palette.INK_3, "line": {"width": 1.25}}
     return {
         "type": "scatter",
         "mode": "markers",
@@ -238,5 +264,7 @@ def _controls(bounds: Sequence[ParetoBound]) -> dict[str, Any]:
 
 
 def _control_name(labels: _Labels, bound: ParetoBound) -> dict[str, Any] | None:
-    text = plain(bound.name, 22)
-    return labels.beside(text, min(len(bound.name), 22), bound.mean_window or 0, bound.recall or 0, name="control")
+    value = words.percent(bound.recall)
+    text = f"{plain(bound.name, 22)}<br>{value}"
+    longest = max(min(len(bound.name), 22), len(value))
+    return labels.beside(text, longest, bound.mean_window or 0, bound.recall or 0, name="control")

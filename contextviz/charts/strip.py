@@ -6,8 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from contextviz.charts import palette, words
+from contextviz.charts.composition import Laid, laid
 from contextviz.charts.figure import Figure, array, axis, layout, stepped, value_axis
-from contextviz.charts.strip_axis import Mark, StripTable, compaction_labels, edges, place, threshold, ticks, values
+from contextviz.charts.strip_axis import (
+    CallAxis,
+    Mark,
+    StripTable,
+    compaction_labels,
+    edges,
+    far_above,
+    far_label,
+    place,
+    scale,
+    threshold,
+    values,
+)
 
 MARGIN = (16, 92, 15, 48)  # the session page's; the graph and the chart under the strip share its left and right
 _BAND = (0.0, 0.075)  # the cache band, of the height
@@ -15,30 +28,41 @@ _AREA = (0.15, 1.0)
 
 
 def figure(table: StripTable) -> Figure:
-    """The strip of `table` (reduced by the analysis to 1,400 rows at most). An empty table gives an empty plot."""
+    """The strip of `table` (reduced by the analysis to 1,400 rows at most). An empty table gives an empty plot.
+
+    Of each call the stack ends at the reported prompt: Σ of the traces of a stack group but those that begin with
+    "over" in `meta` is what was reported (the parts, where nothing was). By how much the parts come to more is hatched
+    over it, behind a line of the reports.
+    """
     if not table.calls:
         empty = layout("No model call is known.", MARGIN, xaxis=axis(visible=False), yaxis=axis(visible=False))
         return {"data": [], "layout": empty}
     totals = _totals(table)
+    rows = stacks(table)
     window = max((value for value in table.window if value is not None), default=None)
-    top = max([value for value in totals if value is not None] + [window or 0, table.threshold or 0, 1]) * 1.03
-    first, last = table.calls[0], table.calls[-1] + 1
-    x = array([*table.calls, last])
-    data = [_unknown(x, totals, top), *_areas(table, x), _residual(table, x)]
-    if window is not None:
+    used = max([value for value in totals if value is not None] or [1])
+    top = scale(used, [*set(table.window), table.threshold])
+    # What hangs over a report is drawn whole: it is what the scale must not hide.
+    top = max([top, *(row.top * 1.03 for row in rows)])
+    on = CallAxis(table)
+    x = array([*on.x, on.last])
+    data = [_unknown(x, totals, top), *_areas(table, rows, x), _residual(rows, x), *_beyond(table, rows, x)]
+    if any(value is not None and value <= top for value in table.window):
         data.append(_window(table, x))
     cache = _cache(table, x)
-    data += [cache, *_lines(table.compactions, top)]
-    labels, taken = compaction_labels(table.compactions, first, last)
-    marks = ticks(first, last, taken)
-    shapes = [threshold(table.threshold)] if table.threshold else []
+    data += [cache, *_lines(table.compactions, on, top)]
+    labels, taken = compaction_labels(table.compactions, on)
+    marks = on.ticks(taken)
+    shapes = [threshold(table.threshold)] if table.threshold and table.threshold <= top else []
+    above = far_above(top, window=window, threshold=table.threshold)
+    own = {} if on.own is None else {"calls": array(on.own), "even": on.is_even}
     return {
         "data": [trace for trace in data if trace],
         "layout": layout(
             summary(table),
             MARGIN,
             xaxis=axis(
-                range=[first, last],
+                range=[on.first, on.last],
                 # Without a cache band there is no such axis, and the call numbers would stand beside the "0 k".
                 **({"anchor": "y2"} if cache else {"anchor": "free", "position": 0}),
                 ticklabelstandoff=-1,
@@ -48,14 +72,15 @@ def figure(table: StripTable) -> Figure:
             yaxis=value_axis(range=[0, top], domain=list(_AREA), **values(window, top)),
             yaxis2=axis(range=[0, 1], domain=list(_BAND), showticklabels=False),
             shapes=shapes,
-            annotations=labels + edges(table, window, top),
+            annotations=labels + far_label(above) + edges(table, window, top),
             hovermode=False,
             meta={
                 "param": "b",
-                "first": first,
-                "last": last - 1,
+                "first": table.calls[0],
+                "last": table.calls[-1],
                 "compactions": _places(table.compactions),
-            },
+            }
+            | own,
         ),
     }
 
@@ -67,7 +92,8 @@ def _places(marks: Sequence[Mark]) -> list[list[int | None]]:
 
 
 def summary(table: StripTable) -> str:
-    """One sentence: calls, the last window, the largest, and the compactions."""
+    """One sentence: calls, the last window, the largest, the compactions, and by how much parts come to more than was
+    reported."""
     if not table.calls:
         return "No model call is known."
     totals = _totals(table)
@@ -80,7 +106,26 @@ def summary(table: StripTable) -> str:
     window = max((value for value in table.window if value is not None), default=None)
     parts.append("window not reported" if window is None else f"window {words.compact(window)}")
     parts.append(words.counted(len(table.compactions), "compaction"))
-    return "; ".join(parts) + "."
+    over = over_words(table)
+    return "; ".join(parts + ([over] if over else [])) + "."
+
+
+def over_words(table: StripTable) -> str:
+    """How far parts come to more than was reported, over all calls; "" where they nowhere do."""
+    over = [(value, call) for value, call in zip(table.residual, table.calls, strict=True) if value and value < 0]
+    if not over:
+        return ""
+    most, call = min(over)
+    where = f"at {words.counted(len(over), 'call')}" if len(over) > 1 else f"at call {call:,}"
+    end = f"by up to {words.tokens(-most)} (call {call:,})" if len(over) > 1 else f"by {words.tokens(-most)}"
+    return f"{where} the parts come to more than was reported, {end}"
+
+
+def stacks(table: StripTable) -> list[Laid]:
+    """The parts of each call against its reported prompt."""
+    columns = list(table.categories.values())
+    rows = zip(*columns, strict=True) if columns else [()] * len(table.calls)
+    return [laid(parts, reported) for parts, reported in zip(rows, table.reported, strict=True)]
 
 
 def _totals(table: StripTable) -> Sequence[int | None]:
@@ -94,13 +139,14 @@ def _total(table: StripTable, row: int) -> int | None:
     return sum(known) if known else None
 
 
-def _areas(table: StripTable, x: dict[str, str]) -> list[dict[str, Any]]:
+def _areas(table: StripTable, rows: Sequence[Laid], x: dict[str, str]) -> list[dict[str, Any]]:
     traces = []
-    for key, column in table.categories.items():
+    for at, (key, parts) in enumerate(table.categories.items()):
         found = palette.category(str(key))
-        if not any(column):
+        if not any(parts):
             continue
-        trace: dict[str, Any] = _area(found.name, x, stepped(list(column)), found.colour) | {"meta": found.key}
+        column = [row.within[at] for row in rows]
+        trace: dict[str, Any] = _area(found.name, x, stepped(column), found.colour) | {"meta": found.key}
         if found.shape == "hatch":
             pattern = {"shape": "/", "fgcolor": found.colour, "bgcolor": palette.SURFACE, "size": 4, "solidity": 0.5}
             trace |= {"fillpattern": pattern}
@@ -122,12 +168,29 @@ def _area(name: str, x: dict[str, str], numbers: Sequence[float | None], colour:
     }
 
 
-def _residual(table: StripTable, x: dict[str, str]) -> dict[str, Any]:
-    # Only a positive residual has room in a stack; a negative one stands in the inspector's table, signed.
-    above = [max(value, 0) if value is not None else None for value in table.residual]
+def _residual(rows: Sequence[Laid], x: dict[str, str]) -> dict[str, Any]:
+    # What the report has above the parts; a negative residual is what hangs over it.
+    above = [row.rest for row in rows]
     if not any(above):
         return {}
     return _area("Residual", x, stepped(above), palette.RULE_2) | {"meta": "residual"}
+
+
+def _beyond(table: StripTable, rows: Sequence[Laid], x: dict[str, str]) -> list[dict[str, Any]]:
+    """What hangs over the reports, hatched in the colour of its category, and the line of the reports before it."""
+    if not any(row.over for row in rows):
+        return []
+    traces = []
+    for at, key in enumerate(table.categories):
+        column = [row.beyond[at] for row in rows]
+        if any(column):
+            found = palette.category(str(key))
+            pattern = {"shape": "\\", "fgcolor": found.colour, "bgcolor": palette.SURFACE, "size": 4, "solidity": 0.35}
+            trace = _area(f"{found.name}, over the report", x, stepped(column), found.colour)
+            traces.append(trace | {"meta": f"over-{found.key}", "fillpattern": pattern})
+    line = {"width": 1, "shape": "hv", "color": palette.INK}
+    report = {"type": "scatter", "mode": "lines", "name": "Reported", "meta": "report", "x": x, "line": line}
+    return [*traces, report | {"y": array(stepped(list(table.reported))), "hoverinfo": "skip"}]
 
 
 def _unknown(x: dict[str, str], totals: Sequence[int | None], top: float) -> dict[str, Any]:
@@ -184,14 +247,14 @@ def _cache(table: StripTable, x: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _lines(marks: Sequence[Mark], top: float) -> list[dict[str, Any]]:
+def _lines(marks: Sequence[Mark], on: CallAxis, top: float) -> list[dict[str, Any]]:
     # One trace of separate strokes for all of a kind: a shape each would be slow from some hundreds on.
     traces = []
     for name, dash, chosen in (
         ("Compaction", "solid", [mark for mark in marks if mark.kind == "summary"]),
         ("Trim", "dot", [mark for mark in marks if mark.kind != "summary"]),
     ):
-        places = [call for mark in chosen if (call := place(mark)) is not None]
+        places = [on.at(call) for mark in chosen if (call := place(mark)) is not None]
         if places:
             traces.append(
                 {

@@ -14,7 +14,6 @@ from contextviz.charts.figure import MAX_POINTS, Figure, array, axis, label, lay
 LANE = 84  # pixels; the names beside the chart have the same height
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 _LEAST = 0.02  # of a topic's bar, as a share of the lanes' width
-_SIGN = 11  # pixels from the middle of a compaction's sign to what stands beside it
 _BESIDE = 0.08  # where a rest's length and a sign would touch on a phone, as a share of the lanes' width
 _HIGH, _THIN = 0.12, 0.36  # where in its lane a bar and a spawned agent stand
 
@@ -228,19 +227,21 @@ def _gap_shapes(on: Clock) -> list[dict[str, Any]]:
 
 
 def _gap_labels(on: Clock, signs: Sequence[float]) -> list[dict[str, Any]]:
-    """How long each gap is, above it, and beside a compaction's sign that stands there; and its mark on the axis."""
+    """How long each gap is, above it; at the foot beside it where a compaction's sign stands above, with which it would
+    read as one; and its mark on the axis."""
     found: list[dict[str, Any]] = []
     last = -1.0
     for gap in on.gaps:
         middle = (gap.x0 + gap.x1) / 2
-        near = min((x for x in signs if abs(x - middle) < _BESIDE), key=lambda x: abs(x - middle), default=None)
-        # Before the sign, where the end of the clock cannot cut it; after one at the very beginning.
-        side = 0 if near is None else 1 if near < _BESIDE else -1
-        is_free = near is None or not any(0 < (x - near) * side < 1.5 * _BESIDE for x in signs)
-        if middle - last > 0.06 and is_free:
-            place = {"x": middle if near is None else near, "xanchor": ("center", "left", "right")[side]}
-            found.append(label(gap.text, y=1, yref="paper", yanchor="bottom", yshift=3, xshift=side * _SIGN, **place))
+        if middle - last > 0.06:
             last = middle
+            if any(abs(x - middle) < _BESIDE for x in signs):
+                # Before the gap, where the end of the clock cannot cut it; after one at the very beginning.
+                x, side, anchor = (gap.x1, 1, "left") if gap.x0 < _BESIDE else (gap.x0, -1, "right")
+                place = {"x": x, "xanchor": anchor, "xshift": 4 * side, "y": 0, "yshift": 2}
+            else:
+                place = {"x": middle, "y": 1, "yshift": 3}
+            found.append(label(gap.text, yref="paper", yanchor="bottom", bgcolor=palette.SURFACE, **place))
         found.append(
             label("//", x=middle, y=0, yref="paper", yanchor="middle", font={"size": 11, "color": palette.INK})
         )
@@ -284,6 +285,7 @@ def _spawn_labels(table: TopicTable, on: Clock) -> list[dict[str, Any]]:
             continue
         last[spawn.lane] = x
         font = {"size": 11, "color": palette.LOST if spawn.failed else palette.INK_2}
+        # On a ground of its own: a switch's line goes by behind it.
         place = {"x": x, "y": spawn.lane + _THIN + 0.28, "xanchor": "left", "yanchor": "top"}
-        found.append(label(plain(spawn.name, 16), font=font, **place))
+        found.append(label(plain(spawn.name, 16), font=font, bgcolor=palette.SURFACE, **place))
     return found

@@ -108,6 +108,18 @@ def findings(problems: int, notes: int) -> str:
     return " and ".join(parts) + (" in reading" if parts else "")
 
 
+def window_from(basis: str | None) -> str:
+    """Where a context window is from that the source did not report, beside the number: "our table"; "" else."""
+    return {"table": "our table", "hint": "its index", "configuration": "its configuration"}.get(basis or "", "")
+
+
+def ends(name: str, room: int = 16) -> str:
+    """A name in `room` characters: both ends tell it apart; in little room its end alone, as many begin alike."""
+    if len(name) <= room:
+        return name
+    return f"{name[:9]}…{name[-4:]}" if room >= 14 else f"…{name[-max(room - 1, 4) :]}"
+
+
 def listed(names: Sequence[str]) -> str:
     """Names in a sentence: "a, b and c"."""
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)

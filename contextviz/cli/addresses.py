@@ -7,6 +7,8 @@ import ipaddress
 import socket
 from urllib.parse import urlencode
 
+from contextviz.commands import command_here
+
 DEFAULT_PORT = 8765
 _TRIED_PORTS = 20
 
@@ -49,7 +51,7 @@ def listen(host: str, port: int | None, *, has_accounts: bool = False) -> socket
     if not is_loopback(host) and not has_accounts:
         raise AddressRefused(
             f"--host {host} would let other machines in, and there are no accounts to keep them out yet; make one with "
-            "contextviz createuser NAME --role admin, or use 127.0.0.1 and a tunnel (for example ssh -L)."
+            f"{command_here('createuser NAME --role admin')}, or use 127.0.0.1 and a tunnel (for example ssh -L)."
         )
     candidates = [port] if port is not None else range(DEFAULT_PORT, DEFAULT_PORT + _TRIED_PORTS)
     for candidate in candidates:

@@ -15,6 +15,7 @@ from django.urls import reverse
 from contextviz.charts import words
 from contextviz.cli.addresses import DEFAULT_PORT
 from contextviz.cli.running import is_up, recorded_port
+from contextviz.commands import command_here
 from contextviz.events.masking import MARGIN_CHARS, without_secrets
 from contextviz.services.accounts.people import has_signed_in
 from contextviz.services.ingest import digest
@@ -151,5 +152,5 @@ def address_of(row: SessionRow) -> str:
 def where_to_look() -> str:
     """What to do next, as a sentence with a space before it; "" where people know."""
     if is_up():
-        return "" if has_signed_in() else " Not signed in yet? contextviz sign-in prints an address."
-    return " Start the pages with: contextviz up"
+        return "" if has_signed_in() else f" Not signed in yet? {command_here('sign-in')} prints an address."
+    return f" Start the pages with: {command_here('up')}"

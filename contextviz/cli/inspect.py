@@ -6,7 +6,6 @@ Composed from the pure floors alone; importing Django here would be a fault (a t
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from contextviz.analysis.snapshots import snapshot_lines
 from contextviz.analysis.spend import per_day, spend_json, total_of
 from contextviz.analysis.windows import fill_window
 from contextviz.cli.inspect_table import print_table
+from contextviz.commands import command
 from contextviz.events.call import ModelCall
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import SourceFile, Transcript
@@ -84,14 +84,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run from a console; gives the exit status of inspect.md (0 read, 2 nothing readable)."""
-    parser = argparse.ArgumentParser(prog="contextviz inspect", description=__doc__)
+    parser = argparse.ArgumentParser(prog=command("inspect"), description=__doc__)
     add_arguments(parser)
-    try:
-        return run(parser.parse_args(argv), sys.stdout, sys.stderr)
-    except BrokenPipeError:
-        # The reader of our output (head, less) has seen enough; closing quietly is what it expects.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_READ
+    return run(parser.parse_args(argv), sys.stdout, sys.stderr)
 
 
 def run(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:

@@ -29,7 +29,10 @@ def print_table(report: dict[str, Any], out: TextIO) -> None:
 
 
 def _print_sessions(sessions: list[dict[str, Any]], out: TextIO) -> None:
-    header = ["session", "format", "messages", "calls", "compactions", "window use", "billed tokens", "read"]
+    # "messages" is what `import`, the pages and the API call so: tool results and what clients put in are among them.
+    # The second are those that the format itself calls messages, of the main conversation (`messages` of --json).
+    header = ["session", "format", "messages", "format's own", "calls", "compactions", "window use", "billed tokens",
+              "read"]  # fmt: skip
     rows = [header] + [_session_row(one) for one in sessions]
     widths = [max(len(row[index]) for row in rows) for index in range(len(header))]
     for row in rows:
@@ -56,6 +59,7 @@ def _session_row(one: dict[str, Any]) -> list[str]:
     return [
         safe(one["id"]) + ("" if one["generation"]["state"] == "active" else f" ({one['generation']['state']})"),
         format_name(one["format"]),
+        number(one["held_messages"]),
         number(one["messages"]["total"]),
         number(one["api_calls"]),
         number(len(one["compactions"])),

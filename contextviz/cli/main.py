@@ -6,8 +6,12 @@ Nothing is imported before it is known to be needed: `inspect` and its like run 
 from __future__ import annotations
 
 import os
+import select
 import sys
 from importlib import import_module, util
+from typing import TextIO
+
+from contextviz.commands import SCRIPT, command
 
 # Commands on files: a module with `main(arguments: list[str]) -> int`, which must not import Django.
 PURE_COMMANDS = {
@@ -16,8 +20,12 @@ PURE_COMMANDS = {
     "score": "contextviz.cli.replay.scoring",
 }
 
-USAGE = """\
-usage: contextviz COMMAND [options]
+# Their exit status is a judgement; a check that was not made to its end has not passed.
+VERDICTS = {"score", "doctor", "check", "healthcheck", "test"}
+CUT_OFF = 141  # like a program that the system ended because nobody read on
+
+USAGE = f"""\
+usage: {command("COMMAND [options]")}
 
   up                     start everything: web server and worker, on 127.0.0.1
   demo                   load the demo session
@@ -38,7 +46,7 @@ usage: contextviz COMMAND [options]
   doctor                 look for problems, each with what to do
   check                  check the settings
 
-contextviz COMMAND --help explains one command; contextviz help lists the rest.
+{command("COMMAND --help")} explains one command; {command("help")} lists the rest.
 """
 
 
@@ -46,7 +54,7 @@ def run_tests(arguments: list[str]) -> int:
     """Run pytest with the arguments; the tests live in the checkout."""
     if util.find_spec("pytest") is None:
         print(
-            "contextviz: the test tools are not installed; run `python3 manage.py test` in a checkout.", file=sys.stderr
+            f"contextviz: the test tools are not installed; run `python3 {SCRIPT} test` in a checkout.", file=sys.stderr
         )
         return 2
     status: int = import_module("pytest").main(arguments)
@@ -66,7 +74,8 @@ def run_django(arguments: list[str]) -> int:
     management = import_module("django.core.management")
     exceptions = import_module("django.core.exceptions")
     try:
-        management.execute_from_command_line(["contextviz", *arguments])
+        # The first is the program's name in what --help says.
+        management.execute_from_command_line([command("").strip(), *arguments])
     except exceptions.ImproperlyConfigured as error:
         print(f"contextviz: {error}", file=sys.stderr)
         return 2
@@ -80,8 +89,48 @@ def run_django(arguments: list[str]) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command that the arguments name; the process's exit status."""
+    """Run the command that the arguments name, and print all that it printed; the process's exit status.
+
+    Where whoever read our output (head, less) has seen enough, the command ends without a word and the rest is thrown
+    away. The status is the command's if it was done; else 0, or CUT_OFF where it would have been a verdict. A pipe that
+    breaks elsewhere is an error as ever.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    status, ending = CUT_OFF if given and given[0] in VERDICTS else 0, None
+    try:
+        try:
+            status = run_command(given)
+        except SystemExit as ended:
+            ending, status = ended, ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        gone = [stream for stream in (sys.stdout, sys.stderr) if has_no_reader(stream)]
+        if not gone:
+            raise
+        for stream in gone:
+            # Python flushes once more when it ends; that must not fail either.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
+        ending = None
+    if ending is not None:
+        raise ending
+    return status
+
+
+def has_no_reader(stream: TextIO) -> bool:
+    """Whether a stream is a pipe or a socket that nobody reads any more."""
+    look = select.poll()
+    try:
+        look.register(stream.fileno(), 0)
+    except (OSError, ValueError):  # no file is behind it, as in a test
+        return False
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in look.poll(0))
+
+
+def run_command(given: list[str]) -> int:
+    """Run the command that the arguments name; its exit status."""
     if not given or given[0] in {"-h", "--help"}:
         print(USAGE, end="")
         return 0 if given else 2

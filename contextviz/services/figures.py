@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from operator import attrgetter
 from typing import Any
@@ -131,11 +131,23 @@ def compositions_of(session_id: int) -> list[Composition]:
 
 def composition_of(session_id: int, call_index: int) -> Composition:
     """The composition of one call; raises NotFound. One query."""
+    return compositions_at(session_id, [call_index])[call_index]
+
+
+def compositions_at(session_id: int, call_indexes: Collection[int]) -> dict[int, Composition]:
+    """The compositions of some calls by call index; raises NotFound. One query."""
     _, packed = sessions.series(session_id)
     count, frames = _frames(packed)
-    if not 0 <= call_index < count:
-        raise NotFound(f"Session {session_id} has no call {call_index + 1}.")
-    return _composition(_unpacked(frames[call_index // FRAME_ROWS])[call_index % FRAME_ROWS])
+    opened: dict[int, list[Any]] = {}
+    found = {}
+    for index in call_indexes:
+        if not 0 <= index < count:
+            raise NotFound(f"Session {session_id} has no call {index + 1}.")
+        pack, row = divmod(index, FRAME_ROWS)
+        if pack not in opened:
+            opened[pack] = _unpacked(frames[pack])
+        found[index] = _composition(opened[pack][row])
+    return found
 
 
 def _composition(row: list[Any]) -> Composition:

@@ -94,7 +94,8 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True)
 class LibraryFilter:
-    """What the Library is asked for. `search` looks in title, id, agent, model and folder."""
+    """What the Library is asked for. `search` looks in title, id, agent, model and folder; `formats` are those of which
+    a session has one, None for any."""
 
     search: str = ""
     format: str = ""
@@ -103,6 +104,7 @@ class LibraryFilter:
     has_problems: bool = False
     since: datetime | None = None
     until: datetime | None = None
+    formats: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)  # slots and a frozen generic do not go together on Python 3.11

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from logging import getLogger
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
 
+from contextviz.services.outages.trouble import trouble_of
 from contextviz.store.values import NotAllowed, NotFound
 from contextviz.web.htmx import wants_fragment
+
+logger = getLogger("contextviz.web.errors")
 
 
 def refusal(request: HttpRequest, sentence: str, status: int) -> HttpResponse:
@@ -27,7 +31,8 @@ NO_SUCH_NUMBER = "There is nothing with so high a number. The link is wrong, or 
 
 
 class SentenceMiddleware:
-    """Answers an impossible number with 404; shows a missing row as a 404 page, a forbidden change as a 403."""
+    """Answers an impossible number with 404; shows a missing row as a 404 page, a forbidden change as a 403, a busy
+    store as a 503 and a full disk as a 507."""
 
     def __init__(self, get_response):  # type: ignore[no-untyped-def]
         self.get_response = get_response
@@ -50,4 +55,10 @@ class SentenceMiddleware:
             return refusal(request, str(exception), 404)
         if isinstance(exception, NotAllowed):
             return refusal(request, str(exception), 403)
-        return None
+        trouble = trouble_of(exception)
+        if trouble is None:
+            return None
+        logger.warning("a request has to wait: %s path=%s: %s", trouble.code, request.path, exception)
+        response = refusal(request, trouble.sentence, trouble.status)
+        response["Retry-After"] = str(trouble.retry_seconds)
+        return response

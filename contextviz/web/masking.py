@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from django.http import HttpRequest, HttpResponseBase
 
+from contextviz.events.masking import masked_as
 from contextviz.events.masking.secrets import find_certain_secrets
 
-MASK = "••••••"
 MASKED_KINDS = ("text/html", "application/json")
 # What is left alone as a whole, then tags, which are looked at attribute by attribute.
 _PARTS = re.compile(r"(<textarea\b.*?</textarea>|<[^>]*>)", re.DOTALL)
@@ -61,10 +61,10 @@ def mask_json(text: str) -> bytes:
 
 
 def mask_text(text: str) -> str:
-    """Plain text with each secret masked."""
+    """Plain text with words in place of each secret, those of every masked text."""
     parts, position = [], 0
     for found in find_certain_secrets(text):
-        parts += [text[position : found.start], MASK]
+        parts += [text[position : found.start], masked_as(found.kind)]
         position = found.end
     return "".join([*parts, text[position:]])
 

@@ -25,6 +25,10 @@ IDLE = timedelta(minutes=5)
 # How long the Live page keeps a session of which something was told.
 NEWS = timedelta(minutes=15)
 DENSITY_COOKIE = "contextviz_density"
+# Of a session that another one names as its own: a sub-agent's, or one that was started from it.
+CHILD = "begun by another session"
+# Of one that goes on from a copy of another: the two share their title and their beginning.
+FORK = "fork of another session"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,8 @@ class RecentSession:
     window: int | None
     threshold: int | None
     compactions: int
+    # How it came of another session, "" where it did not
+    origin: str
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
@@ -96,7 +102,13 @@ def recent_session(row: SessionRow, state: str) -> RecentSession:
         row.window,
         row.compaction_threshold,
         row.compaction_count,
+        origin_of(row),
     )
+
+
+def origin_of(row: SessionRow) -> str:
+    """How a session came of another one, in words; "" where it did not."""
+    return FORK if row.forked_from else CHILD if row.parent else ""
 
 
 @dataclass(frozen=True, slots=True)

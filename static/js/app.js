@@ -103,13 +103,16 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("htmx:beforeRequest", (event) => event.detail.target?.setAttribute("aria-busy", "true"));
 document.addEventListener("htmx:afterRequest", (event) => event.detail.target?.removeAttribute("aria-busy"));
 for (const [name, text] of [
-  ["htmx:sendError", "The server did not answer. Is “contextviz up” still running? Then try again."],
+  ["htmx:sendError", "The server did not answer. Is contextviz still running? Then try again."],
   ["htmx:timeout", "The server took too long to answer. Try again."],
 ]) document.addEventListener(name, () => say(text, "error"));
 
-// A fragment that asks for the focus gets it on its heading, so that a reader hears where it is.
-document.addEventListener("htmx:afterSettle", (event) => {
-  event.target?.querySelector?.("[data-focus]")?.focus({ preventScroll: true });
+// A result that asks for it gets the focus once, so that a reader hears where it is, and is scrolled into view.
+document.addEventListener("htmx:afterSettle", () => {
+  const heading = document.querySelector("[data-focus]");
+  heading?.removeAttribute("data-focus");
+  heading?.focus({ preventScroll: true });
+  heading?.parentElement.scrollIntoView({ block: "nearest" });
 });
 
 rowTools();

@@ -26,6 +26,19 @@ export function drag(track, event, tell) {
   for (const end of ["pointerup", "pointercancel"]) track.addEventListener(end, () => moving.abort(), { signal: moving.signal });
 }
 
+const OWN = "input, textarea, select, [contenteditable], dialog, [role=slider]";
+
+/** Whether an arrow key may move the play-head from wherever the focus is: not from what the arrows mean something to
+ *  (a field, another slider, text that is selected by Shift, a part that scrolls sideways). */
+export function isFree(event) {
+  if (event.defaultPrevented || !/^Arrow(Left|Right)$/.test(event.key) || !(event.target instanceof Element)) return false;
+  if (event.target.closest(OWN) || (event.shiftKey && !getSelection().isCollapsed)) return false;
+  for (let part = event.target; part; part = part.parentElement) {
+    if (part.scrollWidth > part.clientWidth && /auto|scroll/.test(getComputedStyle(part).overflowX)) return false;
+  }
+  return true;
+}
+
 /** The call that a key leads to, undefined where it is none of the slider's; `marks` are the calls at boundaries. */
 export function stepped(event, at, first, last, marks) {
   if (event.ctrlKey || event.metaKey || event.altKey) return undefined;

@@ -110,7 +110,8 @@ function mb(bytes) { return (bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0); }
 export function refusal(status, body) {
   if (typeof body?.detail === "string") return body.detail;
   if (typeof body?.sentence === "string") return body.sentence;
-  if (status === 413) return "The file is larger than this server takes. Import it with “contextviz import PATH”.";
+  if (typeof body?.error?.sentence === "string") return body.error.sentence;
+  if (status === 413) return `The file is larger than this server takes. Import it with “${document.body.dataset.import}”.`;
   if (status === 403) return "You are signed out, or the page is too old. Reload it and drop the file again.";
   return `The server refused it (status ${status}).`;
 }

@@ -360,3 +360,16 @@ def test_an_empty_session_has_an_empty_table(builder: Builder):
 
     assert (table.calls, table.groups, table.headroom, table.prefix.count) == (0, [], None, 0)
     assert bill(table.usage, shipped()).usd is None
+
+
+def test_the_groups_of_a_category_now_add_up_to_its_part_of_the_last_window(builder: Builder) -> None:
+    window = fixed(builder)
+    for at, size in enumerate((41, 43, 47, 53, 59, 61)):
+        window = [*window, *use(builder, "Read", {"file_path": f"src/f{at}.py"}, words(size, f"r{at}-"))]
+        builder.call(list(window), 190 + round(1.37 * sum(item.text.estimated_tokens for item in window)))
+    last = compositions(builder.transcript)[-1]
+    now = dict.fromkeys(last.parts, 0)
+    for group in table_of(builder).groups:
+        now[group.category] += group.now
+    assert sum(part is not None and part > 0 for part in last.parts.values()) == 4
+    assert now == {name: part or 0 for name, part in last.parts.items()}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contextviz.analysis.composition import CATEGORIES, category_of, category_sums, compositions
+from contextviz.analysis.composition import CATEGORIES, category_of, category_sums, compositions, scaled
 from contextviz.events.message import Kind, Role
 from contextviz.events.snapshot import ContextItem, SnapshotLog
 from contextviz.events.text import TextRef
@@ -170,3 +170,55 @@ def test_thirty_thousand_calls_cost_what_changed_and_not_their_windows(builder: 
     started = time.perf_counter()
     assert len(category_sums(log)) == 30_000
     assert time.perf_counter() - started < 1.5
+
+
+def test_a_request_for_a_summary_never_has_the_agents_baseline(builder: Builder) -> None:
+    system = builder.item("system", "system", words(50, "s"))
+    talk = builder.item("user", "text", words(10))
+    builder.call([system, talk], 1000)
+    builder.call([system, talk], 500, purpose="summary")
+    builder.call([system, talk], 1000)
+    told = builder.item("user", "summary", words(3, "k"))
+    builder.compact(0, 2, summary=told.text)
+    unknown = compositions(builder.transcript)[1]
+    assert (unknown.parts["tools"], unknown.bases["tools"], unknown.residual) == (None, "unknown", 440)
+    builder.transcript.session.format = "codex"
+    turn, summary, later = compositions(builder.transcript)
+    assert (turn.parts["tools"], summary.parts["tools"], later.parts["tools"]) == (940, 0, 940)
+    assert (summary.parts["system"], summary.residual) == (50, 440)
+    assert "not sent" in (summary.note or "")
+    # A summary that its provider made, and only it can read: what it was sent is not known.
+    builder.transcript.compactions[0].summary = None
+    assert compositions(builder.transcript)[1].parts["tools"] is None
+
+
+def test_a_summarisers_estimates_have_the_scale_of_the_turns(builder: Builder) -> None:
+    _growing(builder, [5120, 5240, 5360, 5480])
+    builder.call([builder.item("user", "text", words(100, "z"))], 300, purpose="summary")
+    last = compositions(builder.transcript)[-1]
+    assert (last.parts["user"], last.bases["user"], last.parts["system"], last.residual) == (120, "derived", None, 180)
+
+
+def test_a_reported_prompt_of_a_partial_window_is_not_denied(builder: Builder) -> None:
+    builder.call([builder.item("user", "text", words(7))], 500, snapshot_basis="partial")
+    (only,) = compositions(builder.transcript)
+    assert (only.reported, only.residual) == (500, 493)
+    assert "not scaled to the reported prompt" in (only.note or "")
+    assert "No reported prompt" not in (only.note or "")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.integers(0, 40)), max_size=30), st.floats(0.5, 2.5)
+)
+def test_the_items_of_a_category_add_up_to_its_part(pairs: list[tuple[str, int]], scale: float) -> None:
+    builder = Builder()
+    items = [
+        builder.item(role, "text", words(size, f"w{at}-"))  # type: ignore[arg-type]
+        for at, (role, size) in enumerate(pairs)
+    ]
+    sums = {role: sum(size for name, size in pairs if name == role) for role in ("user", "assistant")}
+    by_role = dict.fromkeys(sums, 0)
+    for (role, _), tokens in zip(pairs, scaled(items, scale), strict=True):
+        by_role[role] += tokens
+    assert by_role == {role: round(total * scale) for role, total in sums.items()}

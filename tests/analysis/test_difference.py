@@ -51,7 +51,15 @@ def test_both_windows_add_up_from_the_changes(first: list[int], second: list[int
     assert sorted(change.a for change in found.changes if change.a is not None) == list(range(len(a)))
     assert sorted(change.b for change in found.changes if change.b is not None) == list(range(len(b)))
     assert sum(found.b_tokens) == sum(change.tokens for change in found.of("kept", "moved", "new"))
-    assert sum(found.a_tokens) == sum(change.tokens for change in found.of("kept", "moved", "gone"))
+    assert sum(found.a_tokens) == sum(change.a_tokens for change in found.of("kept", "moved", "gone"))
+    for window, sums in ((a, found.a_tokens), (b, found.b_tokens)):
+        assert sum(sums) == round(sum(item.text.estimated_tokens for item in window) * scale)
     kept = [change.a for change in found.of("kept")]
     assert kept == sorted(kept, key=lambda place: -1 if place is None else place)
     assert len(found.a_tokens) == len(CATEGORIES)
+
+
+def test_a_cache_is_never_predicted_to_serve_more_than_a_prompt(builder: Builder) -> None:
+    items = [builder.item("user", "text", words(300, "w"))]
+    assert difference(items, items, baseline=200, most_cached=400).predicted_cache_tokens == 400
+    assert difference(items, items, baseline=50, most_cached=400).predicted_cache_tokens == 350

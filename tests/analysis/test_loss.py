@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from contextviz.analysis.compaction.loss import LaterUse, LossRow, Source, ledger, stands_in
+from contextviz.analysis.compaction.loss import LaterUse, LossRow, Source, ledger, offered_tools, stands_in
+from contextviz.events.identifiers import class_name
 from contextviz.events.text import digest_of
+from tests.analysis.building import Builder
 
 MARKER = '[flowctx-dsh: tool-result compressed 99→9 chars. Retrieve original via flowctx_retrieve(hash="{}").]'
 
@@ -94,3 +96,19 @@ def test_a_miss_is_a_lost_identifier_in_later_arguments() -> None:
     assert not row.is_missed(10, within=4)
     row.state = "kept"
     assert not row.is_missed(10)
+
+
+def test_the_name_of_a_tool_that_the_client_still_offers_is_not_lost(builder: Builder) -> None:
+    call = builder.item("assistant", "tool_call", "{}", tool_name="exec_command")
+    said = [Source("exec_command and other_name", "assistant", 1)]
+    found = ledger(said, ["nothing of it"], tools=offered_tools([call], []))
+    assert {row.text: row.state for row in found.rows} == {"exec_command": "kept", "other_name": "lost"}
+    assert found.notes == ["Kept as names of tools, whose definitions no record holds: exec_command."]
+    # Where the window holds the definitions, they say which tools are there.
+    tools = builder.item("system", "tools", "{}")
+    assert offered_tools([call], [tools]) == frozenset()
+
+
+def test_a_ticket_is_an_id_and_no_hash() -> None:
+    assert (class_name("hash", "TICKET-1002"), class_name("hash", "9f3c1e7")) == ("id", "hash")
+    assert class_name("open_item", "write it") == "open item"

@@ -67,3 +67,18 @@ def test_a_title_is_the_sessions_own_else_the_first_human_prompt_else_its_id(bui
     assert len(title) <= 80
     builder.transcript.session.title = "Checkout"
     assert title_of(builder.transcript, builder.pool) == "Checkout"
+
+
+@pytest.mark.parametrize(
+    ("said", "title"),
+    [
+        ("[Mon 2026-11-30 01:30 UTC] Turn 1: read it", "Turn 1: read it"),
+        ("[Tue 2026-12-01 01:30 GMT+1]\nread it", "read it"),
+        ("[Mon] read it", "[Mon] read it"),
+        ("read [Mon 2026-11-30 01:30 UTC] it", "read [Mon 2026-11-30 01:30 UTC] it"),
+        ("[Mon 2026-11-30 01:30 UTC]", "s"),
+    ],
+)
+def test_a_title_leaves_out_the_date_that_a_client_put_in_front(builder: Builder, said: str, title: str) -> None:
+    builder.say("user", ("text", said), is_human=True)
+    assert title_of(builder.transcript, builder.pool) == title

@@ -37,6 +37,17 @@ def test_a_method_that_is_not_taken_is_named(anonymous_client: Client) -> None:
     assert answer.headers["Allow"] == "GET"
 
 
+def test_head_is_get_without_a_body_and_options_is_not_taken(reader: Client) -> None:
+    whole, head = reader.get("/api/v1/sessions"), reader.head("/api/v1/sessions")
+
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["Content-Length"] == whole.headers["Content-Length"]
+    assert head.headers["Cache-Control"] == "private, no-store"
+    assert reader.head("/api/v1/sessions/99").status_code == 404
+    assert reader.head("/api/v1/uploads").status_code == reader.get("/api/v1/uploads").status_code
+    assert reader.options("/api/v1/sessions").status_code == 405
+
+
 def test_a_foreign_host_is_refused_in_the_one_shape(anonymous_client: Client) -> None:
     assert shape(anonymous_client.get("/api/v1/sessions", headers={"host": "evil.example"}))["code"] == "bad_request"
 

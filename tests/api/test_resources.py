@@ -148,6 +148,15 @@ def test_a_compaction_says_what_it_dropped_kept_and_added(reader: Client, sessio
     for fate, count in counted.items():
         assert len(get(reader, f"{address}/1/items?fate={fate}")["items"]) == count
     assert counted["kept"] > 0 and counted["new"] > 0
+    before: dict[str, int] = {}
+    for change in one["changes"]:
+        if change["fate"] != "new":
+            before[change["category"]] = before.get(change["category"], 0) + change["tokens"]["tokens"]
+    made = get(reader, f"/sessions/{session_id}/calls/1/snapshot")
+    unlogged = [part["category"] for part in made["parts"] if part["basis"] == "derived"]
+    for part in made["parts"]:
+        if part["category"] not in unlogged:
+            assert before.get(part["category"], 0) == (part["tokens"] or 0)
     get(reader, f"{address}/2", 404)
     get(reader, f"{address}/1/items?fate=burnt", 422)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 import pytest
 
@@ -66,7 +68,29 @@ def test_a_negative_residual_has_no_area_but_stands_in_the_sentence():
     figure = budget.treemap(groups(), "category", "carry", -12)
 
     assert sum(roots(figure).values()) == 16_600
-    assert "residual −12" in figure["layout"]["meta"]["summary"]
+    sentence = figure["layout"]["meta"]["summary"].replace("\u00a0", " ")
+    assert sentence.startswith("16.6 k tokens × calls by category, most in System prompt (54.3 %)")
+    assert sentence.endswith("parts 16,600 − residual 12 = 16,588.")
+
+
+def test_a_small_branch_is_one_area_and_no_hole():
+    many = [Group("result", "Read", f"f{n}.py", "file", 1, 1, 1_000) for n in range(10)]
+    small = [Group("call", tool, "", "none", 1, 1, 40) for tool in ("Read", "Bash", "Edit")]
+
+    trace = budget.treemap([*many, *small], "category", "carry")["data"][0]
+
+    at = trace["labels"].index("Tool calls")
+    assert (trace["parents"][at], trace["values"][at]) == ("", 120)
+    assert trace["ids"][at] not in trace["parents"]
+    assert trace["marker"]["colors"][at] == "var(--c-call)"
+    assert "3 together" in trace["hovertext"][at]
+
+
+def test_shares_on_areas_are_of_what_was_reported():
+    trace = budget.treemap(groups(), "category", "carry", -600)["data"][0]
+
+    at = trace["labels"].index("System prompt")
+    assert "9,000 tok, 56.2" in trace["hovertext"][at]
 
 
 def test_thousands_of_groups_stay_within_the_nodes_and_keep_their_sum():
@@ -126,11 +150,40 @@ def test_the_chart_over_calls_is_valid_in_every_mode(mode: budget_calls.Mode):
     assert any(trace.get("meta") == "compaction" for trace in figure["data"])
 
 
+def stacked(figure: dict[str, Any], *, over: bool) -> list[float]:
+    found = [
+        np.frombuffer(base64.b64decode(trace["y"]["bdata"]), dtype=f"<{trace['y']['dtype']}")
+        for trace in figure["data"]
+        if trace.get("stackgroup") and trace["meta"].startswith("over-") is over
+    ]
+    return list(np.nansum(found, axis=0)[:-1].tolist())
+
+
 def test_shares_are_of_each_window():
     figure = budget_calls.composition(strip(), "share")
 
-    assert {trace["groupnorm"] for trace in figure["data"] if trace.get("stackgroup")} == {"percent"}
+    assert stacked(figure, over=False) == pytest.approx([100] * 30, abs=0.05)
     assert figure["layout"]["yaxis"]["range"] == [0, 100]
+
+
+def test_what_the_parts_have_more_than_the_report_hangs_over_it_in_tokens_and_in_shares():
+    table = strip(window=40_000)
+    table.reported = [reported - 505 for reported in table.reported if reported is not None]
+    table.reported[0] = 5
+    table.residual = [5, *[-500] * 29]
+
+    tokens = budget_calls.composition(table)
+    check(tokens)
+    assert stacked(tokens, over=False) == table.reported
+    assert stacked(tokens, over=True) == [0, *[500] * 29]
+    texts = [note["text"] for note in tokens["layout"]["annotations"]]
+    assert "▨ parts up to 500 over the report" in texts
+
+    shares = budget_calls.composition(table, "share")
+    check(shares)
+    assert stacked(shares, over=False) == pytest.approx([100] * 30, abs=0.05)
+    assert stacked(shares, over=True)[1] == 100
+    assert shares["layout"]["yaxis"]["range"] == [0, 200]
 
 
 def test_headroom_says_the_least_and_the_last_and_is_unknown_without_a_window():

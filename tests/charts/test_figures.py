@@ -31,6 +31,8 @@ class Table:
     cache_read: list[int | None]
     threshold: int | None = None
     compactions: list[Any] = field(default_factory=list)
+    agent: str | None = None
+    reduced_from: int | None = None
 
 
 def mark(number: int, before: int | None, after: int | None, kind: str = "summary") -> SimpleNamespace:
@@ -42,9 +44,9 @@ def mark(number: int, before: int | None, after: int | None, kind: str = "summar
 def strip_table(count: int = 40, **changes: Any) -> Table:
     parts: dict[str, list[int | None]] = {found.key: [0] * count for found in CATEGORIES}
     parts["system"] = [1_000] * count
-    parts["result"] = [2_000 * row for row in range(count)]
+    parts["result"] = [2_600 * row for row in range(count)]
     parts["stub"] = [50] * count
-    reported: list[int | None] = [1_050 + 2_000 * row + 7 for row in range(count)]
+    reported: list[int | None] = [1_050 + 2_600 * row + 7 for row in range(count)]
     table = Table(list(range(1, count + 1)), parts, reported, [7] * count, [200_000] * count, [900] * count, 167_000)
     for name, value in changes.items():
         setattr(table, name, value)
@@ -81,8 +83,102 @@ def test_the_strip_is_valid_and_its_stack_adds_up_to_the_reported_total():
     table = strip_table(compactions=[mark(1, 20, 21), mark(2, 30, None, "trim")])
     figure = strip.figure(table)
     check(figure)
-    stacked = [read(trace["y"]) for trace in figure["data"] if trace.get("stackgroup")]
-    assert sum(stacked)[:-1].tolist() == table.reported
+    assert stacked(figure, over=False) == table.reported
+    assert stacked(figure, over=True) == []
+
+
+def stacked(figure: dict[str, Any], *, over: bool) -> list[float]:
+    """The sum of the stack at each call: up to the report, or of what hangs over it."""
+    found = [
+        read(trace["y"])
+        for trace in figure["data"]
+        if trace.get("stackgroup") and trace["meta"].startswith("over-") is over
+    ]
+    return list(np.nansum(found, axis=0)[:-1].tolist()) if found else []
+
+
+def overhanging() -> Table:
+    """Four calls: parts above the report, below it, without a report, and above it across two categories."""
+    parts: dict[str, list[int | None]] = {"system": [900, 900, 900, 900], "tools": [None, None, None, None]}
+    parts |= {"user": [50, 50, 50, 50], "result": [550, 50, 650, 60]}
+    reported: list[int | None] = [1_200, 1_100, None, 920]
+    residual: list[int | None] = [-300, 100, None, -90]
+    return Table([1, 2, 3, 4], parts, reported, residual, [2_000] * 4, [0] * 4)
+
+
+def test_the_stack_ends_at_the_report_and_what_the_parts_have_more_hangs_over_it():
+    table = overhanging()
+    figure = strip.figure(table)
+    check(figure)
+    assert stacked(figure, over=False) == [1_200, 1_100, 1_600, 920]
+    assert stacked(figure, over=True) == [300, 0, 0, 90]
+    found = traces(figure)
+    # Both together are each category's own number.
+    whole = read(found["Tool results"]["y"]) + read(found["Tool results, over the report"]["y"])
+    assert whole.tolist() == [550, 50, 650, 60, 60]
+    assert read(found["User, over the report"]["y"]).tolist() == [0, 0, 0, 30, 30]
+    assert found["User, over the report"]["fillpattern"]["shape"] == "\\"
+    assert np.isnan(read(found["Reported"]["y"])[2])
+    assert figure["layout"]["yaxis"]["range"][1] > 1_600
+    sentence = figure["layout"]["meta"]["summary"]
+    assert "at 2 calls the parts come to more than was reported, by up to 300 (call 1)" in sentence
+
+
+def test_a_strip_whose_parts_never_come_to_more_has_no_line_of_reports():
+    figure = strip.figure(strip_table())
+    assert "Reported" not in traces(figure)
+    assert not any(name.endswith("over the report") for name in traces(figure))
+    assert "more than was reported" not in figure["layout"]["meta"]["summary"]
+
+
+def test_a_window_far_above_what_was_used_is_said_and_not_drawn():
+    table = strip_table(10, threshold=167_000)
+    figure = strip.figure(table)
+    assert figure["layout"]["yaxis"]["range"][1] < 1.3 * max(value or 0 for value in table.reported)
+    assert "Window" not in traces(figure)
+    assert figure["layout"]["shapes"] == []
+    texts = [note["text"].replace("\u00a0", " ") for note in figure["layout"]["annotations"]]
+    assert "↑ window 200.0 k and threshold 167.0 k far above" in texts
+    assert "window" not in texts
+    near = strip.figure(strip_table(10, window=[40_000] * 10, threshold=None))
+    assert "Window" in traces(near)
+    assert not any(note.get("name") == "far" for note in near["layout"]["annotations"])
+
+
+def test_calls_of_a_sub_agent_stand_side_by_side_with_their_own_numbers():
+    table = strip_table(3, agent="helper", calls=[21, 22, 24], compactions=[mark(1, 22, 24)])
+    figure = strip.figure(table)
+    check(figure)
+    layout = figure["layout"]
+    assert read(figure["data"][0]["x"]).tolist() == [1, 2, 3, 4]
+    assert layout["xaxis"]["range"] == [1, 4]
+    assert "23" not in layout["xaxis"]["ticktext"]
+    assert layout["xaxis"]["ticktext"][0] == "call 21"
+    assert (layout["meta"]["first"], layout["meta"]["last"], layout["meta"]["even"]) == (21, 24, True)
+    assert read(layout["meta"]["calls"]).tolist() == [21, 22, 24]
+    assert read(traces(figure)["Compaction"]["x"])[0] == 3
+
+
+def test_the_main_chain_stays_on_call_numbers_and_names_no_call_of_another():
+    calls = [call for call in range(1, 44) if call not in (20, 21)]
+    layout = strip.figure(strip_table(len(calls), calls=calls))["layout"]
+    assert layout["xaxis"]["range"] == [1, 44]
+    assert layout["meta"]["even"] is False
+    assert set(layout["xaxis"]["tickvals"]) <= set(calls)
+    assert 10 in layout["xaxis"]["tickvals"]
+    assert "calls" not in strip.figure(strip_table(40))["layout"]["meta"]
+    assert "calls" not in strip.figure(strip_table(len(calls), calls=calls, reduced_from=999))["layout"]["meta"]
+
+
+def test_parts_are_laid_up_to_the_report_exactly():
+    some: list[int | None] = [5, None, 7]
+    for parts, reported in ((some, 9), (some, 12), (some, 30), (some, 0), (some[1:2], 4), ([], 3)):
+        found = composition.laid(parts, reported)
+        assert sum(one or 0 for one in found.within) + found.rest == reported
+        assert found.rest - found.over == reported - sum(one or 0 for one in parts)
+        both = zip(found.within, found.beyond, strict=True)
+        assert [None if one is None else one + more for one, more in both] == parts
+    assert composition.laid([5, None, 7], None) == composition.Laid([5, None, 7], [0, 0, 0], 0)
 
 
 def test_the_strip_draws_a_summary_with_its_number_and_a_trim_dotted_without():
@@ -124,6 +220,7 @@ def test_a_strip_without_window_threshold_or_cache_says_so_and_draws_none_of_the
 def test_the_axis_of_a_small_window_counts_in_tokens():
     blank: list[int | None] = [None] * 2
     small = strip_table(2, reported=[20, 21], residual=[0, 0], window=[21, 21], cache_read=blank, threshold=None)
+    small.categories = {"user": [20, 21]}
     assert strip.figure(small)["layout"]["yaxis"]["ticktext"] == ["0", "10.5", "21"]
 
 
@@ -166,6 +263,18 @@ def test_the_summary_graph_is_valid_and_each_bar_has_its_link():
     check(figure)
     assert traces(figure)["Summary"]["customdata"] == ["/n/a/", "/n/b/", "/n/c/"]
     assert figure["layout"]["meta"]["links"] == ["/n/a/", "/n/b/", "/n/c/"]
+
+
+def test_a_name_in_a_narrow_bar_is_its_end_and_in_a_narrower_one_nothing():
+    name = "sum_f51d600df61029851"
+    nodes = [node(name, 0, 0, 400), node(name, 0, 400, 540), node(name, 0, 540, 590), node(name, 0, 590, 1_000)]
+    figure = graph.figure(SimpleNamespace(nodes=nodes, unit="message", span=(0, 1_000)))
+    texts = traces(figure)["Summary"]["text"]
+    assert texts[0] == name
+    assert texts[1] == "…1029851"
+    assert texts[2] == ""
+    # What does not fit on a narrower screen is left out, not shrunk.
+    assert figure["layout"]["uniformtext"] == {"minsize": 10, "mode": "hide"}
 
 
 def test_no_edge_crosses_bars_that_stand_side_by_side():
@@ -229,11 +338,12 @@ def test_a_topic_of_one_last_moment_is_a_bar_that_ends_with_the_clock():
     assert read(bars["base"])[-1] + read(bars["x"])[-1] == pytest.approx(1.0)
 
 
-def test_the_length_of_a_rest_stands_before_the_sign_that_it_would_touch():
+def test_the_length_of_a_rest_stands_at_the_foot_where_a_sign_above_would_read_as_its_end():
     beside = topic_table(compactions=[SimpleNamespace(at=at(59), number=1)])
     notes = {note["text"]: note for note in topics.figure(beside)["layout"]["annotations"]}
     rest, sign = notes[words.duration(8_400)], notes["<b>⟳1</b>"]
-    assert (rest["x"], rest["xanchor"], rest["xshift"]) == (sign["x"], "right", -11)
+    assert (rest["y"], rest["xanchor"], rest["xshift"]) == (0, "right", -4) and sign["y"] == 1
+    assert rest["x"] == pytest.approx(notes["//"]["x"] - 0.0175, abs=0.01)
 
 
 def test_topic_lanes_without_two_moments_are_empty_with_a_sentence():

@@ -83,9 +83,19 @@ def test_series_and_boundaries_stay_below_the_most_points() -> None:
 
 
 def test_the_window_is_a_line_of_its_own_where_it_is_known() -> None:
-    names = [shape["name"] for shape in lab.fill([Lane(threshold=700), Lane(window=None)])["layout"]["shapes"]]
+    lanes = [Lane(threshold=700, tokens=[100, 600, None, 150]), Lane(window=None)]
+    names = [shape["name"] for shape in lab.fill(lanes)["layout"]["shapes"]]
 
     assert names == ["window", "threshold"]
+
+
+def test_a_window_far_above_what_was_used_is_said_and_not_drawn() -> None:
+    figure = lab.fill([Lane(window=200_000, threshold=167_000)])
+
+    assert figure["layout"]["shapes"] == []
+    assert figure["layout"]["meta"]["top"] == 240
+    said = figure["layout"]["annotations"][0]["text"].replace("\u00a0", " ")
+    assert said.endswith("1 boundary, window 200.0 k and threshold 167.0 k far above")
 
 
 def test_nothing_to_draw_says_so() -> None:
@@ -175,6 +185,19 @@ def meet(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
 def runs_at(*places: tuple[float, float]) -> list[Point]:
     names = ("● Recorded", "■ Keep all", "▲ lossless-claw", "◆ a name of an engine that is far too long")
     return [Point(name, size, recall, None, None, None) for name, (size, recall) in zip(names, places, strict=False)]
+
+
+def test_names_stand_beside_their_signs_where_an_order_of_placing_them_allows_it() -> None:
+    points = [
+        Point("● Recorded", 80_800, 0.819, 0.692, 0.928, 0.819), Point("■ Keep all", 243_900, 1.0, 1.0, 1.0, 1.0),
+        Point("▲ lossless-claw", 155_900, 1.0, 1.0, 1.0, 1.0), Point("◆ flowctx (port)", 43_500, 1.0, 1.0, 1.0, 1.0),
+    ]  # fmt: skip
+    notes = lab_scores.pareto(points, [Point("Keep the tail", 161_000, 1.0)])["layout"]["annotations"]
+
+    assert all(abs(note.get("ay", note.get("yshift", 0))) <= 60 for note in notes)
+    texts = [note["text"].replace("\u00a0", " ") for note in notes]
+    assert texts[1] == "<b>■ Keep all</b><br>100.0 %"  # an interval of nothing is none
+    assert texts[-1] == "Keep the tail<br>100.0 %"
 
 
 def test_a_name_far_from_its_sign_has_a_line_to_it() -> None:

@@ -18,7 +18,7 @@ from contextviz.cli.doctor.installed import _vendor_check, asset_checks, setting
 from contextviz.cli.doctor.storage import broker_check, folder_checks
 from contextviz.services.jobs import open_job
 from contextviz.services.keeping.workers import beat
-from contextviz.store.models import JobRecord
+from contextviz.store.models import ArtifactRecord, JobRecord
 from tests.stack import Stack
 
 NOW = timezone.now()
@@ -73,6 +73,36 @@ def test_jobs_that_nobody_does_are_named_with_what_to_do(data_dir: Path) -> None
     assert f"job {left}: the process that did it is gone" in told
     assert any(check.name == "worker" and "jobs wait" in check.text for check in found)
     assert all(check.todo for check in found)
+
+
+@pytest.mark.django_db
+def test_raw_files_that_are_kept_and_that_lie_elsewhere_are_told_apart(data_dir: Path) -> None:
+    assert named(examine(NOW), "sessions").text == "0 sessions from 0 raw files"
+
+    for number, path in enumerate(("", "", "/srv/agent/state.db")):
+        ArtifactRecord.objects.create(sha256=f"{number:064}", name="a", size=1, path=path, received_at=NOW)
+    kept = data_dir / "artifacts" / "00"
+    kept.mkdir(parents=True)
+    for number in range(2):
+        (kept / f"{number:064}").write_bytes(b"a")
+    found = examine(NOW)
+
+    assert (
+        named(found, "sessions").text == "0 sessions from 3 raw files: 2 kept in the data folder, 1 read where they lie"
+    )
+    assert named(found, "raw files kept").text.startswith("2 files, ")
+
+
+@pytest.mark.django_db
+def test_jobs_that_wait_beside_an_idle_worker_are_a_problem_with_what_to_do(data_dir: Path) -> None:
+    beat(now=NOW)
+    open_job("digest", now=NOW - timedelta(minutes=3))
+
+    problem = problems(examine(NOW))["worker"]
+
+    assert problem.text.startswith("1 running")
+    assert "1 job waited for two minutes while nothing was done" in problem.text
+    assert "start it again" in problem.todo
 
 
 def test_secrets_among_the_settings_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +163,7 @@ def test_without_a_database_and_with_a_damaged_or_old_one(stack: Stack) -> None:
 
     stack.run("migrate", "store", "0001")
     told = stack.run("doctor", status=1).stdout
-    assert "changes are not applied, first" in told and "contextviz migrate" in told
+    assert "changes are not applied, first" in told and "manage.py migrate" in told
 
     database.write_bytes(b"no database at all" * 100)
     told = stack.run("doctor", status=1).stdout

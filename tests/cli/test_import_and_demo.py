@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from contextviz.cli import importing
+from contextviz.commands import command_here
 from contextviz.services.digest import digest
 from contextviz.services.jobs import open_job
 from contextviz.store.models import JobRecord
@@ -37,7 +38,7 @@ def test_a_folder_is_imported_and_each_session_told_with_its_address(tmp_path: P
     assert "alpha question 0 (Claude Code): 6 messages, 3 calls" in told
     assert f"/sessions/{row.id}/" in told
     assert "Read 1 file: 1 session (1 new)." in told
-    assert "contextviz up" in told
+    assert command_here("up") in told
 
 
 def test_every_file_and_every_problem_is_told(tmp_path: Path) -> None:
@@ -65,7 +66,8 @@ def test_many_files_of_a_folder_that_came_to_the_same_have_a_line(tmp_path: Path
 def test_who_has_signed_in_is_not_told_how(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "one.jsonl").write_text(claude_lines(3))
     monkeypatch.setattr(importing, "is_up", lambda: True)
-    assert run("import", str(tmp_path)).endswith("new). Not signed in yet? contextviz sign-in prints an address.\n")
+    told = f"new). Not signed in yet? {command_here('sign-in')} prints an address.\n"
+    assert run("import", str(tmp_path)).endswith(told)
 
     User.objects.create(username="somebody", last_login=NOW)
     assert "sign-in" not in run("import", str(tmp_path))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 from argparse import Namespace
@@ -90,6 +91,17 @@ def test_the_table_has_the_names_of_formats_and_the_report_their_keys(demo: Path
     assert "claude-code" in keys
     cells = {cell.strip() for line in lines for cell in line}
     assert {"Claude Code", "lossless-claw store"} <= cells and not cells & {"claude-code", "lossless-claw"}
+
+
+def test_messages_are_what_the_library_calls_so_and_the_format_s_own_stand_beside_them(demo: Path) -> None:
+    sessions = json.loads(printed(demo, json=True)[1])["sessions"]
+    rows = [re.split(r"  +", line) for line in printed(demo)[1].split("\n\n")[0].splitlines()]
+
+    assert rows[0][2:4] == ["messages", "format's own"]
+    assert [row[2:4] for row in rows[1:]] == [
+        [f"{one['held_messages']:,}", f"{one['messages']['total']:,}"] for one in sessions
+    ]
+    assert any(one["held_messages"] > one["messages"]["total"] for one in sessions)
 
 
 def test_escape_sequences_in_a_transcript_do_not_reach_the_terminal(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -121,6 +122,17 @@ def test_the_table_is_for_people(session: Path) -> None:
     status, out, err = replayed(session, *TIGHT, "--engine", "keep-all")
     assert (status, err) == (0, "")
     assert "keep-tail@1" in out and "Far recall" in out and "—" in out
+
+
+def test_a_size_in_the_table_says_whether_the_system_prompt_is_in_it(session: Path) -> None:
+    asked = ("--engine", "keep-all", "--system-tokens", "900")
+    (run,) = json.loads(replayed(session, *asked, "--json")[1])["runs"]
+    table = replayed(session, *asked)[1]
+    shown = {metric: value["value"] for metric, value in run["scorecard"]["metrics"].items()}
+
+    assert re.search(rf"^Mean window, without system prompt +{shown['mean_window']:,.0f}$", table, re.MULTILINE)
+    assert re.search(rf"^Billed tokens, with system prompt +{shown['billed_tokens']:,}$", table, re.MULTILINE)
+    assert shown["billed_tokens"] >= 900 * len(run["calls"])
 
 
 def test_settings_are_for_one_engine_or_for_those_that_know_them(session: Path) -> None:

@@ -108,7 +108,7 @@ def test_a_source_that_never_says_that_one_begins_is_said_to_report_only_the_end
     save(4)
     SessionRecord.objects.update(status="growing")
     page = text_of(client.get("/live/"))
-    assert ("this source reports only the end" in page) == (SessionRecord.objects.get().compaction_count > 0)
+    assert ("· this source reports only the end" in page) == (SessionRecord.objects.get().compaction_count > 0)
     assert SessionRecord.objects.get().compaction_count > 0
 
 

@@ -10,9 +10,13 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from contextviz.analysis.composition import CATEGORIES, Composition, shares_of
 from contextviz.store.queries import sessions, snapshots
+from contextviz.store.values import SnapshotRow, Window, WindowItem
 from contextviz.web.pages.call.page import call_page
+from contextviz.web.pages.session.inspector import Side, changes_between
 from contextviz.web.pages.session.place import Place
+from tests.analysis.building import Builder
 from tests.services.building import upload
 from tests.web.talking import Talk, stored
 from tests.web.test_session import page, visible
@@ -114,3 +118,25 @@ def test_a_session_without_usage_shows_unknown_and_not_zero(client: Client, data
     session_id = int(upload(("quiet.jsonl", one.text)).result["sessions"][0])
 
     assert "No model call is recorded here" in visible(page(client, f"/sessions/{session_id}/"))
+
+
+def _side(builder: Builder, tools: int | None, baseline: int | None) -> Side:
+    """A window of one item of 300 tokens, before which `tools` tokens of definitions stand."""
+    item = builder.item("user", "text", " ".join(map(str, range(300))))
+    parts = [0 if name != "user" else 300 for name in CATEGORIES]
+    tokens = tuple(tools if name == "tools" else part for name, part in zip(CATEGORIES, parts, strict=True))
+    made = Composition(0, None, tokens, 320, 0, baseline_category="tools" if baseline else None)
+    row = SnapshotRow(0, 0, "rules", None, None, 0, 1, 300, {}, None)
+    window = Window(row, [WindowItem(0, 0, item, "user")])
+    return Side(1, made, window, shares_of([item], made))
+
+
+@pytest.mark.parametrize(("tools", "predicted"), [(0, 0), (None, None)])
+def test_behind_tools_that_one_request_alone_has_a_cache_serves_nothing(
+    tools: int | None, predicted: int | None
+) -> None:
+    builder = Builder()
+    turn, summary = _side(builder, 40, 40), _side(builder, tools, None)
+    same, other = changes_between(turn, turn), changes_between(turn, summary)
+    assert same is not None and same.predicted_cache_tokens == 320  # 340, and never more than the prompt
+    assert other is not None and (other.prefix_items, other.predicted_cache_tokens) == (1, predicted)

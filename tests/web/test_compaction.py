@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from contextviz.services.figures import composition_of
 from contextviz.store.queries import calls
 from contextviz.web.pages.compaction import boundary
 from contextviz.web.pages.compaction.reading import read_boundary
@@ -72,6 +73,25 @@ def test_one_boundary_shows_before_summary_after_and_what_adds_up(client: Client
     opens = re.findall(r'class="before-row" data-row.*?<a href="([^"]+)" data-open>', page)
     assert len(opens) == page.count('class="before-row"') and all("?from=" in url for url in opens)
     assert client.get(opens[-1].partition("#")[0]).status_code == 200
+
+
+def test_both_sides_add_up_to_their_headings_and_have_the_tokens_of_the_calls() -> None:
+    row = imported(chat(2))
+
+    found = calls.compactions(row.id)
+    for compaction in found:
+        page = boundary.boundary_page(row, found, compaction.number, boundary.BoundaryParams())
+        made = composition_of(row.id, compaction.before_call or 0)
+        by_category = dict.fromkeys(made.parts, 0)
+        for one in page.before_rows:
+            by_category[one.category] += one.tokens  # type: ignore[index]
+        assert by_category == {name: part or 0 for name, part in made.parts.items()}
+        assert page.before_rows[0].items is None  # what no record holds
+        assert page.before_rest == made.residual
+        assert sum(by_category.values()) + (page.before_rest or 0) == page.before.tokens
+        after = sum(one.tokens or 0 for one in page.after_rows) + page.more_after_tokens
+        assert after + (page.after_rest or 0) == page.after.tokens
+        assert page.after_rest == composition_of(row.id, compaction.after_call or 0).residual
 
 
 def test_before_minus_dropped_plus_new_plus_residual_is_after() -> None:

@@ -16,6 +16,7 @@ from contextviz.store.values import SessionRow
 from contextviz.web.pages.graph import drawing, reading
 from contextviz.web.pages.graph.reading import read_graph
 from tests.services.building import claude_lines
+from tests.sources.lossless_claw.building import Lcm
 from tests.web.folded import HOSTILE, HTMX, SECRET, Capture, chat, imported, queries_of, read_folder, store_session
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_dir")]
@@ -209,3 +210,28 @@ def test_a_long_session_is_drawn_from_its_compactions_alone_and_says_so(
     assert [round(node.x * row.message_count, 3) for node in short.graph.nodes] == [6, 14, 22]
     assert [node.covers for node in short.graph.nodes] == [6, 14, 22]
     assert [item.kind for item in short.graph.band] == ["summary", *["message"] * 4]
+
+
+def test_a_message_that_only_calls_a_tool_is_named_by_its_call(
+    client: Client, tmp_path: Path, django_capture_on_commit_callbacks: Capture
+) -> None:
+    lcm = Lcm(tmp_path / "lcm.db", is_old=True)
+    lcm.conversation()
+    for number, role, text in ((1, "user", "look"), (2, "assistant", ""), (3, "tool", "seen"), (4, "assistant", "")):
+        lcm.message(number, role, text, f"2026-11-30 08:00:0{number}")
+    lcm.add(
+        "message_parts", part_id="p", message_id=2, part_type="tool", ordinal=0, tool_call_id="call_1",
+        tool_name="bash", tool_input='{"command": "ls <src>"}', metadata="{}",
+    )  # fmt: skip
+    lcm.leaf("sum_a", [1, 2, 3, 4], "2026-11-30 08:01:00")
+    lcm.context("sum_a")
+    lcm.db.commit()
+    row = read_folder(tmp_path)
+
+    with django_capture_on_commit_callbacks(execute=True):
+        answer = client.post(f"/sessions/{row.id}/graph/sum_a/expand/")
+    page = client.get(answer.headers["Location"]).content.decode()
+
+    lens = page[page.index('id="lens"') :]
+    assert "<summary>bash ls &lt;src&gt;</summary>" in lens  # it was "No text"
+    assert lens.count("No text") == 1  # the one that says and calls nothing

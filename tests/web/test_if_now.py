@@ -22,6 +22,7 @@ from contextviz.store.queries import sessions
 from contextviz.store.texts import StoreTextPool
 from contextviz.store.writes import save_transcript
 from contextviz.web.pages.live.next_window import next_window
+from contextviz.web.pages.session.inspector import side
 from tests.accounts.cast import Cast, the_cast
 from tests.store.building import NOW, at, transcript
 
@@ -52,8 +53,8 @@ class Made:
 
     def save(self) -> int:
         """Keep it; its id."""
-        values = derive(self.transcript, self.pool)
         self.pool.flush()
+        values = derive(self.transcript, self.pool)
         with transaction.atomic():
             return save_transcript(self.transcript, values, now=NOW).session_id
 
@@ -114,6 +115,16 @@ def test_what_would_go_is_listed_with_tokens_that_add_up(client: Client) -> None
     assert int(gone) + int(stays) == sum(item.text.estimated_tokens for item in window_of(session_id))
 
 
+def test_an_item_has_the_tokens_that_the_session_page_has_for_it() -> None:
+    session_id = Made().save()
+    window = next_window(sessions.get_session(session_id))
+    shown = side(session_id, window.call or 0)
+    assert shown.scale is not None
+    count = len(shown.scale.by_place)
+    assert window.tokens[:count] == shown.scale.by_place and len(window.tokens) == len(window.items) > count
+    assert window.unlogged == shown.scale.baseline
+
+
 def test_go_stay_and_the_rest_add_up_to_the_window_that_other_pages_show(client: Client) -> None:
     made = Made()
     made.say("user", "and now this")
@@ -125,9 +136,11 @@ def test_go_stay_and_the_rest_add_up_to_the_window_that_other_pages_show(client:
     page = text_of(page_of(client, session_id)).replace(",", "")
     (gone,) = re.findall(r"Would go (\d+) tok", page)
     (stays,) = re.findall(r"Would stay (\d+) tok", page)
-    (rest,) = re.findall(r"difference of the estimate ([+−±]?\d+) tok", page)
+    (unlogged,) = re.findall(r"In no record would stay (\d+) tok", page)
+    (rest,) = re.findall(r"Residual signed ([+−±]?\d+) tok", page)
     (total,) = re.findall(r"Together the window (\d+) tok", page)
-    assert int(gone) + int(stays) + int(rest.replace("−", "-")) == int(total) == (window.prompt or 0) + after
+    parts = int(gone) + int(stays) + int(unlogged) + int(rest.replace("−", "-"))
+    assert parts == int(total) == (window.prompt or 0) + after
 
 
 def test_the_window_s_size_is_unknown_where_no_call_reports_it(client: Client) -> None:

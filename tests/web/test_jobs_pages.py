@@ -42,6 +42,14 @@ def test_the_list_names_each_job_and_says_how_it_ended(client: Client) -> None:
     assert "Retry" in page
 
 
+def test_jobs_that_no_worker_takes_are_told_with_what_to_do(client: Client) -> None:
+    a_job()  # it has waited since NOW, which is long ago
+    assert "1 job waits, and no worker has done anything for two minutes" in client.get("/jobs/").content.decode()
+
+    a_job("running")
+    assert "no worker has done anything" not in client.get("/jobs/").content.decode()
+
+
 def test_queries_do_not_grow_with_the_jobs(client: Client) -> None:
     a_job()
     with CaptureQueriesContext(connection) as few:

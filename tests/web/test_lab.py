@@ -18,6 +18,7 @@ from contextviz.store.models import JobRecord, RunRecord
 from contextviz.store.queries import runs, sessions
 from contextviz.store.queries.runs import RunRow
 from contextviz.store.values import SessionRow
+from contextviz.web.pages.lab import columns
 from contextviz.web.pages.lab.graphs import drawn
 from contextviz.web.pages.lab.place import parse
 from tests.accounts.cast import session_of, the_cast, upload_as
@@ -446,6 +447,24 @@ def test_an_item_of_a_replayed_window_is_shown_whole_and_only_where_it_is(client
     assert "as Keep all gives it" in page.content.decode()
     for path in (f"{key(run)}/calls/2/items/999/", f"{key(run)}/calls/99/items/1/", "00000000/calls/1/items/1/"):
         assert client.get(f"/sessions/{row.id}/lab/{path}").status_code == 404
+
+
+def test_an_item_s_page_says_the_session_s_number_of_its_call_and_the_run_s_where_it_is_another(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = brought(chat(1))
+    (run,) = replayed(row, "keep-all")
+    address = f"/sessions/{row.id}/lab/{key(run)}/calls/2/items/1/"
+    assert "gives it at call 2<" in client.get(address).content.decode()
+
+    (other,) = replayed(row, "keep-tail")
+    monkeypatch.setattr(columns, "numbers_of", lambda series: [call + 4 for call in range(len(series.model_call))])
+    page = client.get(address.replace(key(run), key(other))).content.decode()
+
+    assert "gives it at call 2 of this run, the session&#x27;s call 5<" in page
+    assert "Item 1 at call 5<" in page
+    listed = shown(client, row, f"?runs={key(other)}&call=5")
+    assert "At call 5<" in listed and f"/lab/{key(other)}/calls/2/items/1/" in listed
 
 
 def test_what_is_simulated_stands_on_the_card_and_the_estimator_is_named(client: Client) -> None:

@@ -17,7 +17,7 @@ from contextviz.store.queries.runs import RunRow
 from contextviz.store.values import SessionRow
 from contextviz.web.pages.lab.columns import Column, recorded_column, replay_column
 from contextviz.web.pages.lab.place import parse
-from contextviz.web.pages.lab.scores import score_of, score_rows
+from contextviz.web.pages.lab.scores import LISTED, Metric, Score, best_of, score_of, score_rows
 from contextviz.web.pages.lab.what_if import what_if
 from tests.services.building import NOW, claude_lines, upload
 from tests.web.folded import chat, store_session
@@ -91,6 +91,20 @@ def test_what_was_recorded_without_windows_takes_no_scorecard_of_nought(client: 
     if row.call_count:
         page = client.get(f"/sessions/{row.id}/lab/").content.decode()
         assert "By the replay of the recorded windows." not in page
+
+
+# ---- the best of a row -----------------------------------------------------------------------------------------------
+def test_every_run_that_shares_the_best_value_as_it_is_shown_is_the_best() -> None:
+    (kept,) = (one for one in LISTED if one.id == "prefix_share")
+    (mean,) = (one for one in LISTED if one.id == "mean_window")
+
+    def best(metric: Metric, *values: float | None) -> set[int]:
+        return best_of(metric, [Score(value) for value in values])
+
+    assert best(kept, 0.9561, 0.2, 0.9559, None, 0.956) == {0, 2, 4}
+    assert best(mean, 12_340, 12_338, 40_000) == {0, 1}
+    assert best(kept, 0.9561, 0.9559) == set()  # nobody is better than another
+    assert best(kept, 0.5, None) == set()
 
 
 # ---- what was billed -------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import timedelta
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from contextviz.store.queries.sparklines import Sparkline
 from contextviz.web.pages.library.query import LibraryQuery, parse
 from contextviz.web.pages.library.sparkline import spark
 from tests.services.building import NOW, claude_lines, upload
+from tests.web.folded import chat
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_dir")]
 Capture = Callable[..., AbstractContextManager[Any]]
@@ -118,6 +120,50 @@ def test_search_filters_and_sorting_are_in_the_address(client: Client) -> None:
     by_calls = client.get("/?sort=calls").content.decode().split('id="results"')[1]
     assert by_calls.index("search question") < by_calls.index("checkout question")
     assert 'aria-sort="descending"' in by_calls
+
+
+def chips(client: Client) -> dict[str, str]:
+    """What the Library's first filter offers, by name, and where each leads."""
+    offered = client.get("/").content.decode().split('id="filter-chips"')[1]
+    sheet = offered.split('class="sheet">')[1].split("</div>")[0]
+    found = re.findall(r'<a href="([^"]*)"[^>]*><span>([^<]*)</span>(?:<span class="ink-3">(\d+)</span>)?', sheet)
+    return {f"{name} {count}".strip(): unescape(url) for url, name, count in found}
+
+
+def test_what_the_column_calls_an_agent_can_be_filtered(client: Client) -> None:
+    add_sessions(2)
+    upload(("chat.jsonl", chat()))
+
+    programs = {"Claude Code 2": "?program=Claude+Code", "OpenClaw 1": "?program=OpenClaw"}
+    assert chips(client) == {"Any agent": "?", **programs}
+    page = client.get("/?program=OpenClaw").content.decode()
+    assert "1 of 3 sessions" in page and "Agent: OpenClaw" in page
+    assert '<input type="hidden" name="program" value="OpenClaw">' in page  # the search keeps it
+    assert "No session is like that" in client.get("/?program=Nobody").content.decode()
+
+
+def test_agents_own_names_are_offered_where_there_are_several_and_old_addresses_hold(client: Client) -> None:
+    add_sessions(3)
+    first, second, third = SessionRecord.objects.order_by("pk")
+    SessionRecord.objects.filter(pk__in=(first.pk, second.pk)).update(agent="main")
+
+    assert not any(name.startswith("named") for name in chips(client))
+    kept = client.get("/?agent=main").content.decode()
+    assert "2 of 3 sessions" in kept and "Agent: named main" in kept
+    SessionRecord.objects.filter(pk=third.pk).update(agent="night")
+    assert chips(client)["named night 1"] == "?agent=night"
+
+
+def test_a_fork_is_told_from_what_it_was_forked_from(client: Client) -> None:
+    add_sessions(2)
+    fork = SessionRecord.objects.latest("pk")
+    SessionRecord.objects.filter(pk=fork.pk).update(forked_from="0b1c2d3e-0000-4000-8000-000000000001")
+
+    page = client.get("/").content.decode()
+
+    assert page.split('id="results"')[1].count("fork of another session") == 1
+    assert page.split('class="recent"')[1].split("</section>")[0].count('aria-label="fork of another session"') == 1
+    assert "fork of another session" in client.get(f"/sessions/{fork.pk}/").content.decode()
 
 
 def test_nothing_found_is_said_and_leads_back(client: Client) -> None:

@@ -117,6 +117,9 @@ def test_htmx_polls_until_the_result_is_there(
 
     assert result.lstrip().startswith("<section")
     assert "hx-get" not in result and "verified" in result
+    # The list below it follows: it would say that nothing was retrieved yet.
+    recent = result[result.index('<section id="recent"') :]
+    assert 'hx-swap-oob="true"' in recent and "Verified" in recent and HANDLE in recent
 
 
 def test_a_prefilled_address_shows_the_form_and_starts_nothing(client: Client) -> None:

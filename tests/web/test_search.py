@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from contextviz.store import search as store_search
 from contextviz.store.models import SessionRecord
 from tests.services.building import claude_lines, upload
-from tests.web.folded import store_session
+from tests.web.folded import chat, store_session
 from tests.web.talking import HOSTILE, SECRET, SESSION, stored, talk
 
 ODD = [
@@ -92,6 +92,11 @@ def test_filters_are_offered_with_counts_and_taken_from_the_address(client: Clie
     page = hits(client, "q=lock&window=out")
     assert "Window: Out of the window" in page and page.count('class="hit"') > 1
     assert hits(client, "q=lock&role=user").count('class="hit"') == 6
+    upload(("chat.jsonl", chat(words="lock")))
+    page = hits(client, "q=lock")
+    assert "Agent: any" in page and "program=OpenClaw" in page
+    page = hits(client, "q=lock&program=OpenClaw")
+    assert "Agent: OpenClaw" in page and "· OpenClaw" in page and "· Claude Code" not in page
 
 
 def test_nothing_found_says_so_and_what_to_do(client: Client, data_dir: Path) -> None:

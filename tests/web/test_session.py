@@ -149,6 +149,15 @@ def test_the_transcript_jumps_to_calls_and_messages(client: Client, data_dir: Pa
     assert ids == set()
 
 
+@pytest.mark.parametrize(
+    ("query", "opens"), [("", True), ("?pane=context", True), ("?call=2", False), ("?b=3", False), ("?after=-1", False)]
+)
+def test_without_a_script_the_transcript_opens_where_the_strip_stands(
+    client: Client, session_id: int, query: str, opens: bool
+) -> None:
+    assert ("transcript-pane at-end" in page(client, f"/sessions/{session_id}/{query}")) == opens
+
+
 def test_paging_shows_every_message_once(client: Client, data_dir: Path) -> None:
     session_id = stored(turns=150)
     seen: list[str] = []

@@ -47,6 +47,41 @@ def test_a_moved_play_head_swaps_the_inspector_and_nothing_else(
     assert complaints == []
 
 
+def test_the_keys_offered_on_a_fresh_page_do_something(
+    signed_in_page: Any, live_url: str, data_dir: Path, complaints: list[str]
+) -> None:
+    page = signed_in_page
+    address = f"{live_url}/sessions/{stored()}/"
+
+    def fresh(key: str) -> None:
+        page.goto(address)
+        page.wait_for_selector("cv-strip:not([aria-busy])")
+        page.keyboard.press(key)
+
+    def is_focused(selector: str) -> bool:
+        return bool(page.evaluate("(selector) => document.activeElement.matches(selector)", selector))
+
+    fresh("ArrowLeft")  # with the focus nowhere
+    expect(page).to_have_url(re.compile("b=7"))
+    expect(page.locator("#inspector-title")).to_contain_text("call 7")
+    page.keyboard.press("j")
+    assert is_focused("li:has(#call-7)")
+    page.keyboard.press("Shift+ArrowLeft")  # on a row, which gives the focus up
+    expect(page).to_have_url(re.compile("b=5"))
+    page.keyboard.press("j")
+    assert is_focused("li:has(#call-5)")
+
+    page.keyboard.press("/")
+    page.keyboard.type("lock")
+    page.keyboard.press("ArrowLeft")  # in a field it is the cursor's
+    assert "b=5" in page.url
+    fresh("j")
+    assert is_focused("[aria-current]")
+    fresh("c")  # no compaction is further on: the last one
+    assert is_focused("#c-1")
+    assert complaints == []
+
+
 def test_keys_walk_the_rows(signed_in_page: Any, live_url: str, data_dir: Path, complaints: list[str]) -> None:
     page = signed_in_page
     page.goto(f"{live_url}/sessions/{stored()}/?after=-1")
@@ -113,6 +148,8 @@ def test_the_page_reads_without_a_script(browser: Any, live_url: str, data_dir: 
     page.goto(f"{live_url}/sessions/{stored()}/")
 
     assert page.is_visible("text=All done.")
+    # It opens at the call that the strip's numbers are of.
+    expect(page.locator("li:has(#call-8)")).to_be_in_viewport()
     page.click("nav.bottom >> text=Context")
     assert page.is_visible("text=Items in order") and not page.is_visible("text=All done.")
     page.click("#inspector-title a")

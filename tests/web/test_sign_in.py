@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from contextviz.commands import command
 from contextviz.services.access import issue_token
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +41,7 @@ def test_an_expired_used_or_unknown_token_is_403_and_says_what_to_do(anonymous_c
 
     assert answer.status_code == 403
     page = answer.content.decode()
-    assert "contextviz sign-in" in page
+    assert f"<code>{command('sign-in')}</code>" in page
     assert token not in page
     assert anonymous_client.get("/").status_code == 302
 
@@ -88,7 +89,7 @@ def test_without_a_token_the_page_says_where_to_get_one(anonymous_client: Client
     answer = anonymous_client.get("/sign-in/?next=/jobs/")
 
     assert answer.status_code == 200
-    assert "contextviz sign-in" in answer.content.decode()
+    assert command("sign-in") in answer.content.decode()
     assert 'value="/jobs/"' in answer.content.decode()
     assert "no-store" in answer.headers["Cache-Control"]
 

@@ -69,6 +69,7 @@ def test_the_table_twin_lists_every_event(client: Client, mapped: SessionRow) ->
     assert table.count('data-kind="context_switch"') == 7
     assert table.count('data-kind="agent_spawn"') == 2
     assert table.count('data-kind="compaction"') == 2
+    assert "<noscript>" in page.split('class="lanes"')[1].split("</figure>")[0]
 
 
 def test_the_figure_is_json_with_the_lanes(client: Client, mapped: SessionRow) -> None:

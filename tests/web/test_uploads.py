@@ -15,6 +15,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from contextviz.commands import command
 from contextviz.store.models import ArtifactRecord, UploadRecord
 from contextviz.store.queries import jobs, sessions
 from tests.services.building import claude_lines
@@ -317,4 +318,4 @@ def test_a_name_that_no_form_can_say_gets_a_sentence_with_a_way_on(client: Clien
     answer = client.post("/upload/", body, content_type="multipart/form-data; boundary=b", headers=JSON)
 
     assert answer.status_code == 400
-    assert said in answer.json()["sentence"] and "contextviz import PATH" in answer.json()["sentence"]
+    assert said in answer.json()["sentence"] and command("import PATH") in answer.json()["sentence"]

@@ -89,6 +89,7 @@ def groups(walk: Walk, shares: Shares) -> list[Group]:
         items[kind] += 1
         now[kind] += tokens
         carry[kind] += carried
+    _make_whole(now, shares.keys)
     # Of tens of thousands only the largest become rows.
     places = range(len(shares.keys))
     largest = heapq.nsmallest(MOST_GROUPS, places, key=lambda at: (-max(now[at], carry[at]), shares.keys[at]))
@@ -96,6 +97,15 @@ def groups(walk: Walk, shares: Shares) -> list[Group]:
     chosen = frozenset(largest)
     small = ((shares.keys[at][0], items[at], now[at], carry[at]) for at in places if at not in chosen)
     return [*found, *_not_recorded(walk), *_rest(small)]
+
+
+def _make_whole(tokens: array[float], keys: Sequence[_GroupKey]) -> None:
+    """Round groups so that those of a category add up to its part of the window, which is rounded once."""
+    running: dict[Category, float] = defaultdict(float)
+    for at, (category, *_) in enumerate(keys):
+        before = running[category]
+        running[category] += tokens[at]
+        tokens[at] = round(running[category]) - round(before)
 
 
 def _not_recorded(walk: Walk) -> list[Group]:

@@ -111,7 +111,7 @@ def walk(transcript: Transcript, measures: Measures, agent: str | None = None) -
         call = transcript.calls[snapshot.call_index]
         if call.agent != agent:
             continue
-        rate = measures.rates.get((call.agent, call.model, measures.sums.unlogged(position))) or Calibration()
+        rate = measures.rate(call, measures.sums.unlogged(position))
         walker.step(position, snapshot, rate, is_turn=call.purpose == "turn")
     return walker.finish()
 

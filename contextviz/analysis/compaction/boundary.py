@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -15,12 +15,14 @@ from contextviz.analysis.compaction.loss import (
     Resolve,
     Source,
     ledger,
+    offered_tools,
     readable,
     readable_text,
 )
 from contextviz.analysis.composition.calibration import Calibration
 from contextviz.analysis.composition.categories import CATEGORIES, Category
 from contextviz.analysis.composition.compose import reported_prompt
+from contextviz.analysis.composition.shares import scaled
 from contextviz.analysis.difference import Change, WindowDifference, difference
 from contextviz.events.compaction import Compaction, CompactionKind
 from contextviz.events.identifiers import extract
@@ -61,7 +63,8 @@ class CompactionFacts:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Items of one category and one fate: how many and how many window tokens."""
+    """Items of one category and one fate: how many and how many window tokens. Those that were in the window before
+    count as they did there."""
 
     fate: Fate
     category: Category
@@ -117,10 +120,14 @@ def boundary(
     pool: TextPool,
     *,
     calibration: Calibration | None = None,
+    tokens: tuple[Sequence[int], Sequence[int]] | None = None,
     resolve: Resolve | None = None,
     with_ledger: bool = True,
 ) -> BoundaryView:
     """Everything about one compaction of `transcript`.
+
+    `tokens` are those of the items of the window before and after, where the compositions of both are known; else
+    `calibration` makes them.
 
     `resolve` gets an original by its handle, only where its bytes are verified. The ledger reads texts (some
     seconds for very large windows); leave it out where only the items are shown.
@@ -134,7 +141,7 @@ def boundary(
         return view
     cache = transcript.calls[compaction.after_call].usage.cache_read_tokens
     baseline = calibration.baseline if calibration else None
-    view.difference = difference(before, after, scale=scale, baseline=baseline, cache_read=cache)
+    view.difference = difference(before, after, scale=scale, tokens=tokens, baseline=baseline, cache_read=cache)
     view.groups = _groups(view)
     view.accounting = _account(view)
     if with_ledger:
@@ -198,8 +205,8 @@ def _prompt(
         return TokenFact(reported, "reported")
     if window is None:
         return TokenFact(None, "unknown")
-    whole = difference([], window, scale=calibration.scale if calibration else 1.0)
-    return TokenFact(sum(whole.b_tokens) + ((calibration.baseline or 0) if calibration else 0), "estimated")
+    whole = sum(scaled(window, calibration.scale if calibration else 1.0))
+    return TokenFact(whole + ((calibration.baseline or 0) if calibration else 0), "estimated")
 
 
 def _groups(view: BoundaryView) -> list[Group]:
@@ -207,9 +214,9 @@ def _groups(view: BoundaryView) -> list[Group]:
     fates: list[tuple[Fate, list[Change]]] = [("kept", view.kept), ("dropped", view.dropped), ("new", view.new)]
     for fate, changes in fates:
         for change in changes:
-            entry = counted[(fate, change.category)]
+            entry = counted[(fate, change.a_category or change.category)]
             entry[0] += 1
-            entry[1] += change.tokens
+            entry[1] += change.tokens if change.a is None else change.a_tokens
     return [
         Group(fate, category, *counted[(fate, category)])
         for fate, _ in fates
@@ -243,7 +250,9 @@ def _ledger(
         for change in view.dropped
         if change.item.kind not in ("system", "tools")
     ]
-    result = ledger(sources, [readable(item, pool) for item in view.after or []], resolve=resolve, root=root)
+    after = view.after or []
+    tools = offered_tools(view.before or [], after)
+    result = ledger(sources, [readable(item, pool) for item in after], resolve=resolve, root=root, tools=tools)
     if compaction.after_call is not None:
         used, is_whole = later_uses(transcript, compaction.after_call, pool, agent=compaction.agent)
         for row in result.rows:

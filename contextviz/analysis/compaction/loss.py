@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -22,6 +22,7 @@ MAX_ROWS = 5000
 # Extraction reads about 1.3 MB/s (2 cores, 2026); these keep one ledger under some seconds whatever the input.
 MAX_SOURCE_CHARS = 3_000_000
 MAX_TRIES = 50
+MOST_TOOLS = 12
 _SENTENCES = ("directive", "decision", "open_item")
 _REMOVAL = re.compile(r"(?:sudo )?(?:git )?(?P<verb>rm|mv)\b(?: -\S+)*(?P<rest>(?: [^\s;&|]+){1,50})")
 
@@ -115,10 +116,25 @@ def readable_text(call_text: str) -> str:
     return "\n".join([name or "", *argument_texts(arguments)])
 
 
+def offered_tools(*windows: Iterable[ContextItem]) -> frozenset[str]:
+    """The tools that a client offers and no record defines, by the calls in its windows; none where a window holds the
+    definitions, which are then read as they stand."""
+    items = [item for window in windows for item in window]
+    if any(item.kind == "tools" for item in items):
+        return frozenset()
+    return frozenset(item.tool_name for item in items if item.kind == "tool_call" and item.tool_name)
+
+
 def ledger(
-    sources: Sequence[Source], after: Iterable[str], *, resolve: Resolve | None = None, root: str | None = None
+    sources: Sequence[Source],
+    after: Iterable[str],
+    *,
+    resolve: Resolve | None = None,
+    root: str | None = None,
+    tools: Container[str] = (),
 ) -> LossLedger:
-    """The ledger of what `sources` named, against the texts of the window right `after`.
+    """The ledger of what `sources` named, against the texts of the window right `after`. `tools` are the names that
+    tool definitions of that window hold which no record does: they stand in it verbatim.
 
     The first state that applies: stale (in the window after, but its file was removed or its key's last value
     differs), kept (verbatim), variant (another spelling, or its base name), recoverable (through a marker whose
@@ -129,8 +145,13 @@ def ledger(
     rows, last_values, removed = _rows(sources, root, notes)
     judge = _Judge(window, root, resolve)
     for row in rows:
-        row.state = judge.state(row, is_stale=_is_stale(row, last_values, removed))
+        is_offered = row.kind == "symbol" and row.canonical in tools
+        row.state = "kept" if is_offered else judge.state(row, is_stale=_is_stale(row, last_values, removed))
         row.handle = judge.handle if row.state == "recoverable" else None
+    by_tools = [row.text for row in rows if row.kind == "symbol" and row.canonical in tools]
+    if by_tools:
+        shown = ", ".join(by_tools[:MOST_TOOLS]) + (" …" if len(by_tools) > MOST_TOOLS else "")
+        notes.append(f"Kept as names of tools, whose definitions no record holds: {shown}.")
     if judge.is_cut:
         notes.append("The window after is too long to be read whole for other spellings.")
     return LossLedger(rows, notes=notes)

@@ -24,6 +24,7 @@ from contextviz.analysis.composition.compose import (
     reported_prompt,
     window_sums,
 )
+from contextviz.analysis.composition.shares import Shares, scaled, shares_of
 
 __all__ = [
     "CATEGORIES",
@@ -35,6 +36,7 @@ __all__ = [
     "Composition",
     "Measures",
     "Sample",
+    "Shares",
     "WindowSums",
     "calibrate",
     "calibrations",
@@ -45,5 +47,7 @@ __all__ = [
     "item_tokens",
     "measure",
     "reported_prompt",
+    "scaled",
+    "shares_of",
     "window_sums",
 ]

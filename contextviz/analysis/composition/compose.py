@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from contextviz.analysis.composition.calibration import Calibration, Key, Sample, Unlogged, calibrate
 from contextviz.analysis.composition.categories import CATEGORIES, POSITION, Category, category_of, item_tokens
+from contextviz.analysis.composition.summarising import LESS_TOOLS, NO_TOOLS, NOT_KNOWN, summary_rates, without_tools
 from contextviz.events.call import ModelCall
 from contextviz.events.frozen import frozen
 from contextviz.events.session import Transcript
@@ -116,12 +117,22 @@ class SumsColumns:
 @dataclass(frozen=True, slots=True)
 class Measures:
     """What several questions ask of one transcript, worked out once: category and estimated tokens of each item of the
-    table, the sums of each snapshot, and the calibrations."""
+    table, the sums of each snapshot, the calibrations, and those of calls that are no turns by model."""
 
     categories: list[Category]
     tokens: array[int]
     sums: SumsColumns
     rates: dict[Key, Calibration]
+    summary_rates: dict[str | None, Calibration]
+
+    def rate(self, call: ModelCall, unlogged: Unlogged) -> Calibration:
+        """The calibration of a call's window, of which `unlogged` is not logged; plain estimates where none fits."""
+        if call.purpose == "turn":
+            known = self.rates.get((call.agent, call.model, unlogged))
+            return known or (_UNKNOWN if reported_prompt(call) is None else _NOT_COMPARED)
+        rate = self.summary_rates.get(call.model, _UNKNOWN)
+        told = NO_TOOLS if unlogged in ("none", "system") else NOT_KNOWN
+        return replace(rate, note=f"{rate.note} {told}" if rate.note else told)
 
 
 def measure(transcript: Transcript) -> Measures:
@@ -129,8 +140,17 @@ def measure(transcript: Transcript) -> Measures:
     items = transcript.log.table.items
     categories = list(map(category_of, items))
     tokens = array("q", map(item_tokens, items))
-    sums = SumsColumns(_sums(_Meter(transcript.log, categories, tokens)))
-    return Measures(categories, tokens, sums, calibrations(transcript, sums))
+    sums = SumsColumns(_as_sent(transcript, _sums(_Meter(transcript.log, categories, tokens))))
+    rates = calibrations(transcript, sums)
+    return Measures(categories, tokens, sums, rates, summary_rates(rates))
+
+
+def _as_sent(transcript: Transcript, sums: Iterable[WindowSums]) -> Iterator[WindowSums]:
+    """The sums of each snapshot; what a request is known not to hold is not unlogged there."""
+    toolless: Container[int] = without_tools(transcript)
+    for snapshot, window in zip(transcript.log.snapshots, sums, strict=True):
+        is_toolless = snapshot.call_index in toolless
+        yield replace(window, unlogged=LESS_TOOLS[window.unlogged]) if is_toolless else window
 
 
 def window_sums(log: SnapshotLog) -> Iterator[WindowSums]:
@@ -216,6 +236,10 @@ def calibrations(transcript: Transcript, sums: Iterable[WindowSums]) -> dict[Key
 
 
 _UNKNOWN = Calibration(note="No reported prompt to compare with; the parts are estimates.")
+# Reported, and no sample: its window is known in part only.
+_NOT_COMPARED = Calibration(
+    note="Only a part of the window is in the records, so the estimates are not scaled to the reported prompt."
+)
 
 
 def compose(call: ModelCall, window: WindowSums | None, calibration: Calibration | None) -> Composition:
@@ -263,7 +287,6 @@ def compositions(transcript: Transcript, measures: Measures | None = None) -> li
     """The composition of every call of `transcript`, in the order of its calls; `measures` where they are there
     already."""
     known = measure(transcript) if measures is None else measures
-    found = known.rates
     # Snapshots by call; -1 where a call has none.
     by_call = array("q", [-1]) * len(transcript.calls)
     for position, snapshot in enumerate(transcript.log.snapshots):
@@ -275,7 +298,7 @@ def compositions(transcript: Transcript, measures: Measures | None = None) -> li
             result.append(compose(call, None, None))
             continue
         window = known.sums[by_call[call.index]]
-        calibration = found.get((call.agent, call.model, window.unlogged)) or _UNKNOWN
+        calibration = known.rate(call, window.unlogged)
         scaled = scaler.scaled(window.estimated, calibration.scale)
         result.append(_composed(call, reported_prompt(call), window, calibration, scaled))
     return result

@@ -7,10 +7,10 @@ is said of when a compaction will come.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from contextviz.analysis.compaction.loss import LossRow, Source, ledger, readable
+from contextviz.analysis.compaction.loss import LossRow, Source, ledger, offered_tools, readable
 from contextviz.analysis.composition.categories import item_tokens
 from contextviz.events.message import Role
 from contextviz.events.session import Setting
@@ -40,7 +40,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """One item that would go: its place in the window (from 0), its estimated tokens, and why."""
+    """One item that would go: its place in the window (from 0), its window tokens, and why."""
 
     place: int
     tokens: int
@@ -50,8 +50,8 @@ class Removed:
 @dataclass(frozen=True, slots=True)
 class IfNow:
     """What would go. `rule` says the rule in a sentence, "" where none is known; `quality` how well it is known: exact
-    (measured, no miss) or derived (`misses` says where it may err). Tokens are estimated, `removed` + `kept_tokens` =
-    the window. `nothing` says why nothing would go, "" where something would."""
+    (measured, no miss) or derived (`misses` says where it may err). In window tokens `removed` + `kept_tokens` are the
+    items of the window. `nothing` says why nothing would go, "" where something would."""
 
     rule: str
     quality: Quality | None
@@ -89,9 +89,21 @@ class _Group:
     places: list[int]
 
 
-def if_now(items: Sequence[ContextItem], known: Configured, *, length: Length) -> IfNow:
+def if_now(
+    items: Sequence[ContextItem], known: Configured, *, length: Length, tokens: Sequence[int] | None = None
+) -> IfNow:
     """What the session's own rule would remove of `items`, the window as the next call would be given it. `length` is
-    an item's text in UTF-16 units, as JavaScript counts it."""
+    an item's text in UTF-16 units, as JavaScript counts it; `tokens` are the window tokens of each, plain estimates
+    where they are not given."""
+    found = _by_rule(items, known, length)
+    if tokens is None:
+        return found
+    removed = tuple(replace(one, tokens=tokens[one.place]) for one in found.removed)
+    gone = sum(one.tokens for one in removed)
+    return replace(found, removed=removed, removed_tokens=gone, kept_tokens=sum(tokens) - gone)
+
+
+def _by_rule(items: Sequence[ContextItem], known: Configured, length: Length) -> IfNow:
     if known.format == "pi":
         return _by_tokens(items, known, length, is_measured=True)
     if known.format in ("openclaw", "openclaw-sqlite"):
@@ -281,6 +293,6 @@ def at_risk(items: Sequence[ContextItem], found: IfNow, pool: TextPool, *, root:
             left.append(Source(text, item.role, None))
         else:
             stays.append(text)
-    made = ledger(left, stays, root=root)
+    made = ledger(left, stays, root=root, tools=offered_tools(items))
     rows = tuple(row for row in made.rows if row.state == "lost")
     return AtRisk(rows, len(made.rows), tuple(dict.fromkeys(made.notes)))

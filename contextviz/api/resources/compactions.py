@@ -8,7 +8,8 @@ from enum import StrEnum
 from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
-from contextviz.analysis.difference import WindowDifference, difference
+from contextviz.analysis.composition import shares_of
+from contextviz.analysis.difference import difference
 from contextviz.api.access import session_read
 from contextviz.api.params import USUAL_ITEMS, Cursor, Limit, Number, SessionId, Unmasked, WithText, reading
 from contextviz.api.replies import Placed, one
@@ -18,6 +19,7 @@ from contextviz.api.schemas.compactions import (
     Compaction,
     CompactionDetail,
     Near,
+    Told,
     changed_of,
     compaction_of,
     detail_of,
@@ -25,9 +27,9 @@ from contextviz.api.schemas.compactions import (
 from contextviz.api.shapes import PageOf
 from contextviz.api.unmasking import bodies_of
 from contextviz.events.compaction import Compaction as CompactionEvent
-from contextviz.events.snapshot import ContextItem
+from contextviz.services.figures import compositions_at
 from contextviz.store.queries import calls, snapshots
-from contextviz.store.values import NotFound
+from contextviz.store.values import NotFound, Window
 
 router = Router(tags=["compactions"])
 
@@ -70,8 +72,8 @@ def get_compaction(
     what = f"session {session_id}, summary of compaction {number}"
     refs = [event.summary] if event.summary else []
     bodies = bodies_of(request, refs, text=text, unmasked=unmasked, what=what)
-    found, note = _difference(session_id, event)
-    return one(detail_of(event, bodies, _near(session_id, [event]), found, note), bodies=bodies)
+    told = _difference(session_id, event)
+    return one(detail_of(event, bodies, _near(session_id, [event]), told), bodies=bodies)
 
 
 @router.get("/sessions/{session_id}/compactions/{number}/items", **reading(PageOf[ChangedItem]))
@@ -88,29 +90,36 @@ def list_compaction_items(
     """The items that a compaction dropped (or kept, or that are new after it), in their order."""
     asked = Placed.asked(f"compaction {fate.value}", limit, cursor)
     session_read(request, session_id)
-    found, note = _difference(session_id, calls.get_compaction(session_id, number))
-    if found is None:
-        raise NotFound(note or "")
-    chosen = [change for change in found.changes if FATES[change.kind] == fate.value][asked.start : asked.stop]
+    told = _difference(session_id, calls.get_compaction(session_id, number))
+    if told.found is None:
+        raise NotFound(told.note or "")
+    chosen = [change for change in told.found.changes if FATES[change.kind] == fate.value][asked.start : asked.stop]
     refs = (change.item.text for change in chosen[:limit])
     what = f"session {session_id}, items of compaction {number}"
     bodies = bodies_of(request, refs, text=text, unmasked=unmasked, what=what)
     return asked.reply(chosen, lambda change: changed_of(change, bodies), bodies=bodies)
 
 
-def _difference(session_id: int, event: CompactionEvent) -> tuple[WindowDifference | None, str | None]:
-    """What became of the window's items; else why that cannot be told. Ten queries, whatever the session's length."""
+def _difference(session_id: int, event: CompactionEvent) -> Told:
+    """What became of the window's items; else why that cannot be told. Eleven queries, however long it is."""
     before, after = _window(session_id, event.before_call), _window(session_id, event.after_call)
     if before is None:
-        return None, f"The window right before compaction {event.number} is not known, so what left cannot be told."
+        return Told(
+            note=f"The window right before compaction {event.number} is not known, so what left cannot be told."
+        )
     if after is None:
-        return None, f"The window right after compaction {event.number} is not known, so what stayed cannot be told."
-    return difference(before, after), None
+        return Told(
+            note=f"The window right after compaction {event.number} is not known, so what stayed cannot be told."
+        )
+    made = compositions_at(session_id, [before.snapshot.call_index, after.snapshot.call_index])
+    first, second = made[before.snapshot.call_index], made[after.snapshot.call_index]
+    items = ([one.item for one in before.items], [one.item for one in after.items])
+    tokens = (shares_of(items[0], first).by_place, shares_of(items[1], second).by_place)
+    return Told(difference(*items, tokens=tokens), first, second)
 
 
-def _window(session_id: int, call_index: int | None) -> Sequence[ContextItem] | None:
-    found = None if call_index is None else snapshots.window_of_call(session_id, call_index)
-    return None if found is None else [one.item for one in found.items]
+def _window(session_id: int, call_index: int | None) -> Window | None:
+    return None if call_index is None else snapshots.window_of_call(session_id, call_index)
 
 
 def _near(session_id: int, events: Sequence[CompactionEvent]) -> Near:

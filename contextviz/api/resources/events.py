@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from django.db import OperationalError, transaction
+from django.db import DatabaseError, transaction
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.utils import timezone
 from ninja import P, PathEx, Router
@@ -17,6 +17,7 @@ from contextviz.api.replies import one
 from contextviz.api.schemas.events import EventsPosted, posted_of
 from contextviz.services.inbox.events import MOST_BYTES, Post, receive_events
 from contextviz.services.incoming.unzipping import BadBody, unpacked_chunks
+from contextviz.services.outages.trouble import trouble_of
 from contextviz.store.queries.preferences import preferences
 from contextviz.tasks import enqueue
 
@@ -27,12 +28,15 @@ TYPES = frozenset({NDJSON, "application/ndjson", "application/jsonl", "applicati
 NOT_LINES = f"Send one event a line, with the content type {NDJSON}."
 TOO_LARGE = "A post may have 64 MiB after unpacking. What came before that is kept; send the rest in a further post."
 CUT_OFF = "The connection ended before everything had arrived. Whole lines are kept; send it again."
-BUSY = "The store is busy; what came before is kept. Send it again in a moment."
+WAITS = {
+    "busy": "The store is busy; what came before is kept. Send it again in a moment.",
+    "full": "The disk of contextviz's data is full; what came before is kept. Free some space, then send it again.",
+}
 EMPTY = "There is no line in the body. Send one event a line."
 SessionKey = PathEx[
     str, P(min_length=1, max_length=200, pattern=NO_NUL, description="The session as its sender calls it")
 ]
-_POST = operation("ingest", reply=EventsPosted, errors=(400, 413, 415, 422, 503))
+_POST = operation("ingest", reply=EventsPosted, errors=(400, 413, 415, 422))
 _POST["openapi_extra"]["requestBody"] = {
     "required": True,
     "content": {NDJSON: {"schema": {"type": "string", "description": "Events of docs/events.schema.json, one a line"}}},
@@ -59,8 +63,11 @@ def post_events(request: HttpRequest, key: SessionKey) -> HttpResponse:
         raise Refused(refused.status, str(refused)) from None
     except UnreadablePostError:
         raise Refused(400, CUT_OFF) from None
-    except OperationalError:
-        raise Refused(503, BUSY) from None
+    except DatabaseError as error:
+        trouble = trouble_of(error)
+        if trouble is None:
+            raise
+        raise Refused(trouble.status, WAITS[trouble.kind], trouble=trouble) from error
     finally:
         # Also of what was kept before the body turned out to be wrong.
         for job_id in post.jobs:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.utils import timezone
 from ninja import Router
@@ -17,6 +17,7 @@ from contextviz.api.replies import job_opened, one
 from contextviz.api.schemas.work import ReceivedFile, Upload, Uploaded, file_of
 from contextviz.services import ingest
 from contextviz.services.incoming.multipart import FilePart, NotAForm, parts
+from contextviz.services.outages.trouble import Trouble, trouble_of
 from contextviz.store.queries import jobs, uploads
 
 router = Router(tags=["uploads"])
@@ -70,6 +71,7 @@ class _Arrival:
         self.files: list[ReceivedFile] = []
         self._batch_id: UUID | None = None
         self._status = 422
+        self._trouble: Trouble | None = None
 
     def take(self, part: FilePart) -> bool:
         """Keep one file, or say why not; False where the rest of the form is not worth reading."""
@@ -82,6 +84,15 @@ class _Arrival:
             self._status = refused.status
             self._add(part.filename, "refused", sentence=str(refused))
             return not isinstance(refused, ingest.UploadTooLarge) or _is_skipped(part.chunks)
+        except UnreadablePostError:
+            raise
+        except (DatabaseError, OSError) as error:
+            self._trouble = trouble_of(error)
+            if self._trouble is None:
+                raise
+            self._status = self._trouble.status
+            self._add(part.filename, "refused", sentence=self._trouble.sentence)
+            return False
         self._add(kept.name, "received", kept=kept)
         return True
 
@@ -103,16 +114,23 @@ class _Arrival:
         """What came, and the job that reads it; raises Refused where nothing was kept."""
         if self._batch_id is None:
             raise Refused(422, NO_FILE, fields=(("files", NO_FILE),))
+        opened = self._open()
+        if opened is None:
+            listed = [(one.name, one.sentence or "") for one in self.files]
+            first = self._trouble.sentence if self._trouble else self.files[0].sentence
+            raise Refused(self._status, first or NO_FILE, fields=listed, trouble=self._trouble)
+        job_id, place = opened
+        response = one(Uploaded(upload=self._batch_id, job=job_id, files=self.files), status=202)
+        response["Location"] = place
+        return response
+
+    def _open(self) -> tuple[UUID, str] | None:
+        """The job and its address; None, without asking the store again, where no file was kept."""
+        if self._batch_id is None or not any(one.state == "received" for one in self.files):
+            return None
         with transaction.atomic():
             job_id = ingest.finish_batch(self._batch_id, now=timezone.now())
-            if job_id is not None:
-                opened = job_opened(job_id)
-        if job_id is None:
-            listed = [(one.name, one.sentence or "") for one in self.files]
-            raise Refused(self._status, self.files[0].sentence or NO_FILE, fields=listed)
-        response = one(Uploaded(upload=self._batch_id, job=job_id, files=self.files), status=202)
-        response["Location"] = opened["Location"]
-        return response
+            return None if job_id is None else (job_id, job_opened(job_id)["Location"])
 
 
 def _is_skipped(chunks: Iterable[bytes]) -> bool:

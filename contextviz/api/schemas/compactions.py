@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
 from ninja import Schema
 
+from contextviz.analysis.composition import Composition
 from contextviz.analysis.difference import Change, WindowDifference
 from contextviz.api.replies import Bodies
 from contextviz.api.schemas.calls import item_values
@@ -50,7 +52,8 @@ class Compaction(Schema):
 
 
 class FateCount(Schema):
-    """Items of one category and one fate, and their estimated tokens."""
+    """Items of one category and one fate, and their tokens in the window before (of new ones in the window after). The
+    sums of a category are those of the calls' snapshots, less what no record holds."""
 
     fate: Fate
     category: str
@@ -95,11 +98,20 @@ def compaction_of(event: CompactionEvent, bodies: Bodies, near: Near) -> Compact
     return Compaction(**_values(event, bodies, near))
 
 
-def detail_of(
-    event: CompactionEvent, bodies: Bodies, near: Near, found: WindowDifference | None, note: str | None
-) -> CompactionDetail:
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What became of a window's items, with the compositions of both windows; else a note why that is not known."""
+
+    found: WindowDifference | None = None
+    before: Composition | None = None
+    after: Composition | None = None
+    note: str | None = None
+
+
+def detail_of(event: CompactionEvent, bodies: Bodies, near: Near, told: Told) -> CompactionDetail:
     """The same with what became of the window's items."""
-    return CompactionDetail(**_values(event, bodies, near), changes=None if found is None else _fates(found), note=note)
+    changes = None if told.found is None else _fates(told.found, told)
+    return CompactionDetail(**_values(event, bodies, near), changes=changes, note=told.note)
 
 
 def changed_of(change: Change, bodies: Bodies) -> ChangedItem:
@@ -152,13 +164,18 @@ def _prompt(call_index: int | None, near: Near) -> Tokens:
     return Tokens.of(None if snapshot is None else snapshot.estimated_tokens, "estimated")
 
 
-def _fates(found: WindowDifference) -> list[FateCount]:
+def _fates(found: WindowDifference, told: Told) -> list[FateCount]:
     counted: dict[tuple[Fate, str], list[int]] = {}
     for change in found.changes:
-        entry = counted.setdefault((FATES[change.kind], change.category), [0, 0])
+        entry = counted.setdefault((FATES[change.kind], change.a_category or change.category), [0, 0])
         entry[0] += 1
-        entry[1] += change.tokens
+        entry[1] += change.tokens if change.a is None else change.a_tokens
     return [
-        FateCount(fate=fate, category=category, items=items, tokens=Tokens.of(tokens, "estimated"))
+        FateCount(fate=fate, category=category, items=items, tokens=Tokens.of(tokens, _basis(fate, told)))
         for (fate, category), (items, tokens) in sorted(counted.items())
     ]
+
+
+def _basis(fate: Fate, told: Told) -> str:
+    made = told.after if fate == "new" else told.before
+    return "estimated" if made is None else made.scale_basis

@@ -52,7 +52,9 @@ class OneSentence(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End with exit status 2."""
-        self.exit(2, f"{self.prog}: {safe(message.removeprefix('argument '))[:300]}; see {self.prog} --help.\n")
+        name = self.prog.rpartition(" ")[2]
+        said = safe(message.removeprefix("argument "))[:300]
+        self.exit(2, f"contextviz {name}: {said}; see {self.prog} --help.\n")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

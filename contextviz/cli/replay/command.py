@@ -6,7 +6,6 @@ Without Django, a database, a server or a network. Exit status 0 replayed, 2 not
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from contextviz.cli.replay.measuring import measured, replayed
 from contextviz.cli.replay.output import Json, report_json, snapshot_lines
 from contextviz.cli.replay.reading import opened
 from contextviz.cli.replay.table import print_table
+from contextviz.commands import command
 
 EXIT_DONE, EXIT_UNUSABLE = 0, 2
 
@@ -38,14 +38,9 @@ def add_replay_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run from a console; gives the exit status."""
-    parser = OneSentence(prog="contextviz replay", description=__doc__)
+    parser = OneSentence(prog=command("replay"), description=__doc__)
     add_replay_arguments(parser)
-    try:
-        return run(parser.parse_args(argv), sys.stdout, sys.stderr)
-    except BrokenPipeError:
-        # The reader of our output (head, less) has seen enough; closing quietly is what it expects.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_DONE
+    return run(parser.parse_args(argv), sys.stdout, sys.stderr)
 
 
 def run(args: argparse.Namespace, out: TextIO, err: TextIO) -> int:

@@ -20,6 +20,7 @@ from contextviz.cli.replay.asked import Chosen, OneSentence, Unusable, add_argum
 from contextviz.cli.replay.measuring import measured
 from contextviz.cli.replay.reading import opened
 from contextviz.cli.replay.table import needs_words, shown
+from contextviz.commands import command
 from contextviz.engines.settings import decimal_of, resolve
 
 EXIT_PASSED, EXIT_FAILED, EXIT_UNUSABLE = 0, 1, 2
@@ -58,7 +59,7 @@ def add_score_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run from a console; gives the exit status."""
-    parser = OneSentence(prog="contextviz score", description=__doc__)
+    parser = OneSentence(prog=command("score"), description=__doc__)
     add_score_arguments(parser)
     return run(parser.parse_args(argv), sys.stdout, sys.stderr)
 

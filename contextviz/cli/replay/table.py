@@ -6,12 +6,18 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from contextviz.analysis.replay import METRICS, Metric, sentences
+from contextviz.analysis.replay.metrics import MetricSpec
 from contextviz.cli.inspect_table import DASH, plural, safe
 from contextviz.cli.replay.measuring import Measured
 from contextviz.cli.replay.reading import Opened
 
 MOST_NOTES = 20
 MOST_LABELS = 4  # of metrics that are unknown for one reason
+# Sizes of both kinds stand in one table, so each says what it counts.
+SYSTEM_PROMPT = {
+    "mean_window": "without system prompt", "peak_window": "without system prompt",
+    "billed_tokens": "with system prompt", "cost": "with system prompt",
+}  # fmt: skip
 
 
 def print_table(opened: Opened, runs: list[Measured], out: TextIO) -> None:
@@ -19,11 +25,11 @@ def print_table(opened: Opened, runs: list[Measured], out: TextIO) -> None:
     brackets."""
     material = opened.material
     out.write(
-        f"{safe(opened.transcript.session.id)}: {plural(len(material.messages), 'message')},"
-        f" {plural(len(material.points), 'model call')}\n\n"
+        f"{safe(opened.transcript.session.id)}: {plural(len(material.messages), 'message')} and"
+        f" {plural(len(material.points), 'model call')} to replay\n\n"
     )
     rows = [["", *(safe(one.run.key) for one in runs)]]
-    rows += [[spec.label, *(_cell(one.card.metrics[id]) for one in runs)] for id, spec in METRICS.items()]
+    rows += [[label_of(spec), *(_cell(one.card.metrics[id]) for one in runs)] for id, spec in METRICS.items()]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         cells = [row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
@@ -36,6 +42,12 @@ def print_table(opened: Opened, runs: list[Measured], out: TextIO) -> None:
             out.writelines(f"  {safe(note)}\n" for note in [*unknown, *said[:MOST_NOTES]])
             if len(said) > MOST_NOTES:
                 out.write(f"  and {len(said) - MOST_NOTES} more, in --json.\n")
+
+
+def label_of(spec: MetricSpec) -> str:
+    """A metric's name in the table: of a size also whether the system prompt is in it."""
+    counted = SYSTEM_PROMPT.get(spec.id)
+    return f"{spec.label}, {counted}" if counted else spec.label
 
 
 def _unknown(one: Measured) -> Iterator[str]:

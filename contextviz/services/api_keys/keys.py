@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from django.contrib.auth.models import User
 from django.db.models import Q
 
+from contextviz.commands import command
 from contextviz.services.accounts.audit import note
 from contextviz.store.models import ApiKeyRecord
 from contextviz.store.values import NotFound
@@ -112,7 +113,7 @@ def find_key(beginning: str) -> KeyRow:
     prefix = beginning.strip()[:PREFIX_CHARS]
     found = list(ApiKeyRecord.objects.select_related("user").filter(prefix=prefix)[:2])
     if not found:
-        raise KeyRefused(f"No key begins with {prefix!r}. Run contextviz api-key list to see their beginnings.")
+        raise KeyRefused(f"No key begins with {prefix!r}. Run {command('api-key list')} to see their beginnings.")
     if len(found) > 1:
         raise KeyRefused(f"Several keys begin with {prefix!r}. Revoke the right one under Settings in the browser.")
     return _row(found[0])

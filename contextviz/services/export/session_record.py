@@ -60,6 +60,7 @@ def _tokens(row: SessionRow) -> dict[str, Any]:
     is_known = any(value is not None for value in spend.values())
     return {
         "window": counted(row.window, _WINDOW_BASIS.get(row.window_basis or "", "unknown")),
+        "window_from": row.window_basis,
         "compaction_threshold": counted(
             row.compaction_threshold, "derived" if row.compaction_threshold_basis == "configuration" else "reported"
         ),

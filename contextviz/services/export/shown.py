@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from contextviz.charts import words
+from contextviz.sources.naming import format_name
 
 Facts = list[tuple[str, str]]
 NOTE = (
@@ -12,22 +13,31 @@ NOTE = (
     "copy of the same session. Replays of it by context engines are in no copy."
 )
 
+# What is counted in a session, as pages call one and many of it
+COUNTED = {
+    "entry": ("entry", "entries"), "message": ("message", "messages"), "call": ("call", "calls"),
+    "failed_call": ("failed call", "failed calls"), "compaction": ("compaction", "compactions"),
+    "snapshot": ("known window", "known windows"), "subagent": ("sub-agent", "sub-agents"),
+    "node": ("summary", "summaries"), "topic": ("topic", "topics"),
+    "problem": ("finding in reading", "findings in reading"),
+}  # fmt: skip
+
 
 def head_facts(head: dict[str, Any]) -> Facts:
     """The session in name and value."""
-    session, masking = head["session"], head["masking"]
+    session, masking, counts = head["session"], head["masking"], head["session"]["counts"]
     facts = [
-        ("Format", " ".join(part for part in (session["format"], session["format_version"]) if part)),
+        ("Format", " ".join(part for part in (format_name(session["format"]), session["format_version"]) if part)),
         ("Id", session["source_id"]),
         ("Agent", session["agent"] or words.tokens(None)),
         ("Model", session["model"] or words.tokens(None)),
         ("From", session["started_at"] or words.tokens(None)),
         ("Until", session["ended_at"] or words.tokens(None)),
-        ("Context window", tokens(session["window"])),
+        ("Context window", tokens(session["window"], words.window_from(session["window_from"]))),
         ("Occupancy at the end", tokens(session["occupancy"])),
         ("Tokens spent", f"{words.tokens(session['spend']['total'])} ({session['spend']['basis']})"),
         ("Cost", f"{words.money(session['cost']['usd'])} ({session['cost']['basis']})"),
-        ("Counts", ", ".join(f"{name} {count:,}" for name, count in session["counts"].items() if count)),
+        ("Counts", ", ".join(words.counted(number, *COUNTED[name]) for name, number in counts.items() if number)),
         ("Exported", f"{head['exported_at']} by contextviz {head['contextviz']}"),
         ("Secrets", masking_sentence(masking)),
     ]
@@ -46,11 +56,11 @@ def masking_sentence(masking: dict[str, Any]) -> str:
     return f"{told}."
 
 
-def tokens(number: dict[str, Any] | None) -> str:
-    """A token number with its basis, an em dash where it is unknown."""
+def tokens(number: dict[str, Any] | None, origin: str = "") -> str:
+    """A token number with its basis, or where it is from in words; an em dash where it is unknown."""
     if number is None or number["count"] is None:
         return words.tokens(None)
-    return f"{words.tokens(number['count'])} ({number['basis']})"
+    return f"{words.tokens(number['count'])} ({origin or number['basis']})"
 
 
 def message_title(record: dict[str, Any]) -> str:

@@ -9,10 +9,12 @@ from django.http import HttpRequest, UnreadablePostError
 from django.http.multipartparser import FIELD, FILE, ChunkIter, LazyStream, MultiPartParserError, Parser
 from django.utils.http import parse_header_parameters
 
+from contextviz.commands import command
+
 READ_BYTES = 256 * 1024
 MOST_FIELD_BYTES = 8192
 MOST_PARTS = 5000
-RENAME = "Rename the file and send it again, or run contextviz import PATH."
+RENAME = f"Rename the file and send it again, or run {command('import PATH')}."
 MOST_AFTER_END = 1024  # bytes that may follow a form's last line
 
 
@@ -52,7 +54,7 @@ def parts(request: HttpRequest) -> Iterator[FieldPart | FilePart]:
     try:
         for number, (part, headers, body) in enumerate(Parser(stream, boundary.encode("ascii")), start=1):
             if number > MOST_PARTS:
-                raise NotAForm(f"More than {MOST_PARTS:,} files at once. Send fewer, or run contextviz import PATH.")
+                raise NotAForm(f"More than {MOST_PARTS:,} files at once. Send fewer, or run {command('import PATH')}.")
             named = headers.get("content-disposition", ("", {}))[1]
             name = _text(named.get("name"))
             if part == FILE:

@@ -10,7 +10,7 @@ from django.db.models import BooleanField, Case, Count, F, Q, Sum, Value, When
 from contextviz.events.call import ModelCall
 from contextviz.events.compaction import Compaction
 from contextviz.events.problem import ReadProblem
-from contextviz.events.usage import TokenUsage
+from contextviz.events.usage import MOST_COST, MOST_TOKENS, TokenUsage
 from contextviz.store.models import CallRecord, CompactionRecord, ProblemRecord
 from contextviz.store.rows.call import CALLS, COMPACTIONS, PROBLEMS
 from contextviz.store.values import NotFound
@@ -77,7 +77,9 @@ def main_usage(session_id: int) -> list[CallUsage]:
         "has_cost": _flag(cost_usd__isnull=False),
     }
     by = ("model", "basis", *flags)
-    sums = {f"sum_{name}": Sum(F(name)) for name in _USAGE}
+    # Rows of releases before MOST_TOKENS may hold more, of which a sum does not fit into 64 bits.
+    most = {name: MOST_COST if name == "cost_usd" else MOST_TOKENS for name in _USAGE}
+    sums = {f"sum_{name}": Sum(F(name), filter=Q(**{f"{name}__lte": most[name]})) for name in _USAGE}
     rows = found.annotate(**flags).values(*by).annotate(number=Count("index"), **sums).order_by(*by)
     return [
         CallUsage(row["model"] or None, row["basis"], row["is_long"], row["is_complete"], row["number"],

@@ -39,7 +39,7 @@ SORTS = {
     "time": "sorted_at",
     "started": "started_at",
     "title": "title",
-    "agent": "agent",
+    "agent": "format",  # the program that wrote it; an agent's own name is the same in most sessions, or not there
     "calls": "call_count",
     "messages": "message_count",
     "compactions": "compaction_count",
@@ -141,6 +141,8 @@ def _filtered(chosen: LibraryFilter) -> QuerySet[SessionRecord]:
         )  # fmt: skip
     if chosen.format:
         found = found.filter(format=chosen.format)
+    if chosen.formats is not None:
+        found = found.filter(format__in=chosen.formats)
     if chosen.agent:
         found = found.filter(agent=chosen.agent)
     if chosen.has_compactions:

@@ -47,6 +47,13 @@ def store_messages(session_id: int, ids: Collection[str]) -> dict[str, StoreMess
     return {message.id: message for message in (STORE_MESSAGES.to_event(row[1:]) for row in rows)}
 
 
+def entries_of_calls(session_id: int, call_ids: Collection[str]) -> dict[str, str]:
+    """For tool calls, by their ids, a transcript entry that the store ties to one of its messages of that call (the
+    call or its result); without those of which it ties none. One query."""
+    found = StoreMessageRecord.objects.filter(session_id=session_id, tool_call_id__in=list(call_ids))
+    return dict(found.exclude(transcript_entry="").order_by("index").values_list("tool_call_id", "transcript_entry"))
+
+
 def find_summary_store(session_id: int) -> SummaryStore | None:
     """The session's whole summary store, None where it has none. Five queries; for jobs, the graph and findings."""
     store = session_detail(session_id).transcript.store

@@ -35,6 +35,8 @@ class SearchFilter:
     since: datetime | None = None
     until: datetime | None = None
     session_id: int | None = None
+    # The session's format is one of these
+    formats: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,8 @@ def _filtered(found: QuerySet[PlaceRecord], chosen: SearchFilter) -> QuerySet[Pl
         "session__agent": chosen.agent, "session__format": chosen.format, "role": chosen.role, "tool": chosen.tool,
     }  # fmt: skip
     found = found.filter(**{name: value for name, value in wanted.items() if value})
+    if chosen.formats:
+        found = found.filter(session__format__in=chosen.formats)
     if chosen.kinds:
         found = found.filter(kind__in=chosen.kinds)
     if chosen.in_window is not None:

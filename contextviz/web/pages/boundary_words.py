@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from contextviz.charts import words
 from contextviz.events.compaction import Compaction
 
 # Producers as their makers write them; others stand as the source names them.
@@ -50,4 +51,4 @@ def producer_name(one: Compaction) -> str:
 
 def window_words(basis: str | None) -> str:
     """Where a context window is from that the source did not report, beside the number: "our table"; "" else."""
-    return {"table": "our table", "hint": "its index", "configuration": "its configuration"}.get(basis or "", "")
+    return words.window_from(basis)

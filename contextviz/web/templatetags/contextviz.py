@@ -7,6 +7,7 @@ from typing import Any
 from django import template
 from django.urls import NoReverseMatch, reverse
 
+from contextviz.commands import command
 from contextviz.web.templatetags import marks, masked, numbers
 
 register = template.Library()
@@ -58,6 +59,9 @@ def site_nav(context: template.Context) -> dict[str, Any]:
         "items": items,
         **_session(request),
     }
+
+
+register.simple_tag(command)  # {% command "sign-in" %}
 
 
 @register.simple_tag(takes_context=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from django import template
@@ -11,6 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from contextviz.charts import palette, words
+from contextviz.charts.composition import laid
 from contextviz.web.templatetags.numbers import UNKNOWN
 
 register = template.Library()
@@ -114,7 +115,7 @@ def compactions(count: int | None, zero: str = "") -> SafeString:
 def meter(used: int | None, window: int | None, threshold: int | None = None, text: str = "percent") -> SafeString:
     """The fill of a window with a tick at the session's own threshold (tokens).
 
-    `text`: "percent", "none", or "tokens" for "78.9 / 200". An unknown window draws no bar and says so.
+    `text`: "percent", "none", or "tokens" for "78.9 / 200.0". An unknown window draws no bar and says so.
     """
     if not window or used is None:
         missing = "window not reported" if not window else "use not reported"
@@ -139,7 +140,7 @@ def meter(used: int | None, window: int | None, threshold: int | None = None, te
             '{}<span class="pct" aria-hidden="true"><b>{}</b> / {}</span>',
             bar,
             f"{used / 1000:,.1f}",
-            f"{window / 1000:,.0f}",
+            f"{window / 1000:,.1f}",
         )
     return format_html('{}<span class="pct" aria-hidden="true">{}</span>', bar, words.percent(share, 0))
 
@@ -149,14 +150,40 @@ def _css(share: float) -> str:
 
 
 @register.simple_tag
-def stack_bar(parts: Mapping[str, int | None], window: int | None = None) -> SafeString:
-    """One bar of coloured parts, in stack order, against the window (or their own sum when it is unknown)."""
-    whole = max(window or 0, sum(value or 0 for value in parts.values()))
-    known = [(key, value) for key, value in parts.items() if value and whole]
-    pieces = format_html_join(
-        "",
-        '<i class="c-{}" style="width:{}%" title="{}"></i>',
-        ((key, f"{value / whole * 100:.2f}", f"{category_name(key)}, {words.tokens(value)}") for key, value in known),
+def stack_bar(parts: Mapping[str, int | None], window: int | None = None, reported: int | None = None) -> SafeString:
+    """One bar of coloured parts, in stack order, against the window (or their own sum when it is unknown).
+
+    It ends at the reported prompt: what that has above the parts is grey, and what of the parts hangs over it is
+    hatched behind a line.
+    """
+    found = laid(list(parts.values()), reported)
+    whole = max(window or 0, found.top)
+    names = [category_name(key) for key in parts]
+    inside = [
+        (f"c-{key}", value, f"{name}, {words.tokens(parts[key])}")
+        for key, name, value in zip(parts, names, found.within, strict=True)
+    ]
+    inside.append(("residual", found.rest, f"Residual, {words.signed(found.rest)}"))
+    over = [
+        (f"c-{key} over", value, f"{name}, {words.tokens(value)} over the report")
+        for key, name, value in zip(parts, names, found.beyond, strict=True)
+    ]
+    said = [f"{name} {words.tokens(value)}" for name, value in zip(names, parts.values(), strict=True) if value]
+    residual = found.rest - found.over
+    said += [f"residual {words.signed(residual)}", f"reported {words.tokens(reported)}"] if residual else []
+    runs = [_run(inside, whole), _run(over, whole, "beyond")]
+    return format_html(
+        '<span class="stack-bar" role="img" aria-label="{}">{}</span>',
+        ", ".join(said) or "nothing known",
+        format_html_join("", "{}", ((run,) for run in runs)),
     )
-    label = ", ".join(f"{category_name(key)} {words.tokens(value)}" for key, value in known) or "nothing known"
-    return format_html('<span class="stack-bar" role="img" aria-label="{}">{}</span>', label, pieces)
+
+
+def _run(pieces: Sequence[tuple[str, int | None, str]], whole: int, name: str = "") -> SafeString:
+    """Neighbouring pieces of a bar in a box of their width: slivers that are drawn a pixel wide do not lengthen it."""
+    shown = [(css, value, title) for css, value, title in pieces if value and value > 0]
+    if not shown or not whole:
+        return SafeString("")
+    inner = format_html_join("", '<i class="{}" style="flex-grow:{}" title="{}"></i>', shown)
+    width = f"{sum(value or 0 for _, value, _ in shown) / whole * 100:.2f}"
+    return format_html('<span class="{}" style="width:{}%">{}</span>', name or "within", width, inner)

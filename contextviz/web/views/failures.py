@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 import uuid
 from logging import getLogger
 
 from django.core.exceptions import DisallowedHost, RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.views.decorators.csrf import requires_csrf_token
 
+from contextviz.commands import command
+from contextviz.services.outages.trouble import trouble_of
 from contextviz.web.errors import refusal
 
 logger = getLogger("contextviz.web.failures")
 HOST = (
-    "contextviz does not answer to this host name. Open the address that contextviz up printed, "
+    f"contextviz does not answer to this host name. Open the address that {command('up')} printed, "
     "or add the name to CONTEXTVIZ_ALLOWED_HOSTS and start again."
 )
-TOO_BIG = "The form is larger than this page takes. Send files on the Library page, or run contextviz import PATH."
+TOO_BIG = f"The form is larger than this page takes. Send files on the Library page, or run {command('import PATH')}."
 UNREADABLE = "The address or the form holds something that contextviz does not understand. Go back and try again."
 NO_PAGE = "There is no page at this address. The link is incomplete, or what it led to was deleted."
-NOT_ALLOWED = "You may not open this. Sign in again with the address that contextviz sign-in prints."
+NOT_ALLOWED = f"You may not open this. Sign in again with the address that {command('sign-in')} prints."
 FORGED = (
     "The form is too old, or did not come from this site, so nothing was done. "
     "Reload the page it was on, then send it again."
@@ -55,10 +58,21 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500, with a reference that the log has too. Without database, context or person: any of them may be the fault."""
+    """500, with a reference that the log has too; 503 or 507 where the store is busy or its disk full before a view or
+    after it. Without database, context or person: any of them may be the fault."""
+    trouble = trouble_of(sys.exc_info()[1])  # Django calls this while it handles the exception
+    if trouble is not None:
+        logger.warning("a request has to wait: %s path=%s", trouble.code, request.path)
+        headers = {"Retry-After": str(trouble.retry_seconds)}
+        if "application/json" in request.headers.get("Accept", ""):
+            told = {"error": {"status": trouble.status, "sentence": trouble.sentence}}
+            return JsonResponse(told, status=trouble.status, headers=headers)
+        html = render_to_string("error.html", {"status": trouble.status, "sentence": trouble.sentence})
+        return HttpResponse(html, status=trouble.status, headers=headers)
     reference = uuid.uuid4().hex[:12]
     logger.error("page failed reference=%s path=%s", reference, request.path)
     if "application/json" in request.headers.get("Accept", ""):
         body = f'{{"error": {{"status": 500, "sentence": "Something failed on the server; reference {reference}."}}}}'
         return HttpResponse(body, status=500, content_type="application/json")
-    return HttpResponse(render_to_string("500.html", {"reference": reference}), status=500)
+    known = {"reference": reference, "up": command("up"), "doctor": command("doctor")}
+    return HttpResponse(render_to_string("500.html", known), status=500)

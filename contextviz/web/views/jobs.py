@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.contrib import messages
@@ -13,8 +14,12 @@ from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_POST, require_safe
 
+from contextviz.charts import words
+from contextviz.commands import command
+from contextviz.services import doctor
 from contextviz.services import jobs as service
 from contextviz.store.queries import jobs, sessions, uploads
+from contextviz.store.values import JobRow
 from contextviz.web.access import job_read
 from contextviz.web.answers import safe_next, see_other
 from contextviz.web.errors import refusal
@@ -37,6 +42,7 @@ def job_list(request: HttpRequest) -> HttpResponse:
     text = request.GET.get("page", "1")
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 1
     found = jobs.jobs(page=number, size=PAGE_SIZE, state=state)
+    notices += _left_waiting(found.items)
     names = uploads.names_of_batches(batches_of(found.items))
     page = jobs_page(found, names, state=state, notices=notices, now=timezone.now())
     context = {"page": page, "csrf": csrf_input(request)}
@@ -44,6 +50,15 @@ def job_list(request: HttpRequest) -> HttpResponse:
     if wants_fragment(request) and not page.is_moving:
         response.status_code = STOP_POLLING
     return response
+
+
+def _left_waiting(rows: Sequence[JobRow]) -> list[str]:
+    """A sentence where jobs wait that no worker takes; asked only where one of the shown ones waits."""
+    count = doctor.left_waiting(now=timezone.now()) if any(row.state == "queued" for row in rows) else 0
+    if not count:
+        return []
+    waiting = f"{words.counted(count, 'job')} {'waits' if count == 1 else 'wait'}, and no worker has done anything"
+    return [f"{waiting} for two minutes. Run {command('doctor')}: it says what is wrong and what to do."]
 
 
 @require_safe

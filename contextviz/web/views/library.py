@@ -39,15 +39,15 @@ def library(request: HttpRequest) -> HttpResponse:
 
 
 def _page(query: LibraryQuery) -> LibraryPage:
-    found = sessions.library(
-        query.wanted(timezone.now()), sort=query.sort, descending=query.descending, page=query.page, size=PAGE_SIZE
-    )
+    facets = sessions.facets()
+    wanted = query.wanted(timezone.now(), [one.value for one in facets["format"]])
+    found = sessions.library(wanted, sort=query.sort, descending=query.descending, page=query.page, size=PAGE_SIZE)
     total = sessions.session_count()
     return library_page(
         query,
         found,
         sparklines(found.items),
-        sessions.facets(),
+        facets,
         total=total,
         imports=_imports(total),
         interrupted=jobs.uploads_to_tell(),

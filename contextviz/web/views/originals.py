@@ -59,7 +59,7 @@ def show_originals(request: HttpRequest) -> HttpResponse:
     query = request.GET.get("q", "")[:MOST_QUERY_CHARS]
     page = originals_page(query=query, job=job, show_all=request.GET.get("all") == "1", markers=markers)
     context = {"page": page}
-    return page_or_fragment(request, "originals/originals.html", "originals/_result.html", context, status=page.status)
+    return page_or_fragment(request, "originals/originals.html", "originals/_found.html", context, status=page.status)
 
 
 def _retrieve(request: HttpRequest) -> HttpResponse:
@@ -68,7 +68,7 @@ def _retrieve(request: HttpRequest) -> HttpResponse:
         messages.error(request, "Paste a hash, at least 6 of its first digits, or a whole marker.")
         page = originals_page()
         return page_or_fragment(
-            request, "originals/originals.html", "originals/_result.html", {"page": page}, status=422
+            request, "originals/originals.html", "originals/_found.html", {"page": page}, status=422
         )
     with transaction.atomic():
         job_id = retrieve.open_retrieve(query[:MOST_QUERY_CHARS], now=timezone.now())
@@ -76,7 +76,7 @@ def _retrieve(request: HttpRequest) -> HttpResponse:
     here = f"{reverse('originals')}?{urlencode({'job': str(job_id)})}"
     if wants_fragment(request):
         page = originals_page(job=job_read(request, job_id))
-        response = page_or_fragment(request, "originals/originals.html", "originals/_result.html", {"page": page})
+        response = page_or_fragment(request, "originals/originals.html", "originals/_found.html", {"page": page})
         response.headers["HX-Push-Url"] = here
         return response
     return redirect(here)

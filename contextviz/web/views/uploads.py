@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, QueryDict, UnreadablePostError
 from django.middleware.csrf import CsrfViewMiddleware
 from django.urls import path, reverse
@@ -17,6 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from contextviz.services import ingest
 from contextviz.services.incoming.multipart import FieldPart, FilePart, NotAForm, parts
+from contextviz.services.outages.trouble import trouble_of
 from contextviz.store.queries import uploads as raw_files
 from contextviz.store.values import NotFound
 from contextviz.web.access import job_read
@@ -47,6 +49,7 @@ class _Arrival:
         self._batch_id: UUID | None = None
         self.answers: list[UploadAnswer] = []
         self.status = 400
+        self._retry_seconds: int | None = None
 
     def read(self) -> None:
         """Take every file of the form."""
@@ -86,6 +89,15 @@ class _Arrival:
             self.status = refused.status
             self.answers.append(answer_refused(part.filename, str(refused)))
             return not isinstance(refused, ingest.UploadTooLarge) or _is_skipped(part.chunks)
+        except UnreadablePostError:
+            raise
+        except (DatabaseError, OSError) as error:
+            trouble = trouble_of(error)
+            if trouble is None:
+                raise
+            self.status, self._retry_seconds = trouble.status, trouble.retry_seconds
+            self.answers.append(answer_refused(part.filename, trouble.sentence))
+            return False
         self.answers.append(answer_kept(part.filename, is_known=kept.is_known))
         return True
 
@@ -94,9 +106,15 @@ class _Arrival:
         usual: bool = self._request.preferences.is_private  # type: ignore[attr-defined]  # PreferencesMiddleware's
         return usual if self._is_private is None else self._is_private
 
+    def refused(self, response: HttpResponse) -> HttpResponse:
+        """The answer where nothing was kept, with when to send it again where that helps."""
+        if self._retry_seconds is not None:
+            response["Retry-After"] = str(self._retry_seconds)
+        return response
+
     def finish(self) -> UUID | None:
         """Everything has come: the job that reads what was kept, None where nothing was."""
-        if self._batch_id is None:
+        if self._batch_id is None or not any(answer.ok for answer in self.answers):
             return None
         if self._wants_private():
             ingest.make_private(self._batch_id)  # a field after the files counts too
@@ -140,10 +158,10 @@ def upload(request: HttpRequest) -> HttpResponseBase:
         return _refused(request, sentence)
     answers = _with_addresses(request, arrival.answers, job_id)
     if _wants_json(request):
-        status = 200 if job_id else arrival.status
-        return JsonResponse({"files": [asdict(answer) for answer in answers]}, status=status)
+        told = {"files": [asdict(answer) for answer in answers]}
+        return JsonResponse(told) if job_id else arrival.refused(JsonResponse(told, status=arrival.status))
     if job_id is None and len(answers) == 1:
-        return refusal(request, answers[0].sentence, arrival.status)
+        return arrival.refused(refusal(request, answers[0].sentence, arrival.status))
     for answer in answers:
         messages.add_message(request, messages.SUCCESS if answer.ok else messages.ERROR, answer.sentence)
     return see_other(reverse("library"))

@@ -91,18 +91,32 @@ class Keys extends HTMLElement {
     return found.length ? found : find(document.getElementById("main"));
   }
 
-  /** The next row of a kind, counted from the focused or the selected one; true where there are any. */
+  /** Whether a row, or its beginning, is seen where the page stands now. */
+  inView(row) {
+    const top = row.getBoundingClientRect().top;
+    const box = (row.closest(".pane, .table-wrap") ?? document.getElementById("main")).getBoundingClientRect();
+    return top >= Math.max(box.top, 0) - 1 && top < Math.min(box.bottom, innerHeight);
+  }
+
+  /** The next row of a kind, counted from the focused or the selected one; true where there are any. The first key of
+   *  a page goes to the selected row itself, or the first in view; to the nearest of a kind where none is further on. */
   step(by, kinds) {
     const rows = this.rows(kinds);
     const more = this.more(by);
     if (rows.length === 0 && !(kinds && more)) return false;
-    const here = document.activeElement?.closest("[data-row]") ?? document.querySelector("[data-row][aria-current], [data-row]:target");
+    const held = document.activeElement?.closest("[data-row]");
+    const here = held ?? document.querySelector("[data-row][aria-current], [data-row]:target");
+    if (!held && !kinds) {
+      const isSeen = rows.includes(here) && this.inView(here);
+      if (by > 0 || !isSeen) { this.focusRow(isSeen ? here : rows.find((row) => this.inView(row)) ?? rows[0]); return true; }
+    }
     const follows = (row) => here && here.compareDocumentPosition(row) & Node.DOCUMENT_POSITION_FOLLOWING;
     const next = by > 0
       ? rows.find((row) => row !== here && (!here || follows(row)))
       : rows.findLast((row) => row !== here && here && !follows(row));
     if (next) this.focusRow(next);
     else if (more) this.beyond(by, kinds, more);
+    else if (!held) this.focusRow(by > 0 ? rows.at(-1) : rows[0]);
     return true;
   }
 

@@ -1,8 +1,9 @@
-import { fetchFigure, plotly, resolved, thin, whyNot } from "../figure.js";
-import { callAt, drag, overlay, stepped } from "../scrub.js";
+import { fetchFigure, numbers, plotly, resolved, thin, whyNot } from "../figure.js";
+import { callAt, drag, isFree, overlay, stepped } from "../scrub.js";
 import { HoverBox, Table } from "../strip-table.js";
 
 const NARROW = 700;
+const calls = (first, last) => Array.from({ length: last + 1 - first }, (_, at) => first + at);
 
 /** The context strip: plotly draws the areas once; play-heads, cursor and readout are light overlays on the same axis. */
 class Strip extends HTMLElement {
@@ -13,6 +14,7 @@ class Strip extends HTMLElement {
     this.plot = this.querySelector(".plot");
     this.last = Number(this.dataset.calls) || 1;
     this.first = 1;
+    this.own = calls(1, this.last);
     this.marks = (this.dataset.compactions || "").split(",").filter(Boolean).map((call, index) => [Number(call), index + 1]);
     this.a = Number(this.dataset.a) || undefined;
     this.b = Number(this.dataset.b) || undefined;
@@ -23,6 +25,7 @@ class Strip extends HTMLElement {
     this.heads.b.dataset.name = "B";
     this.place();
     this.track.addEventListener("keydown", (event) => this.key(event), { signal });
+    if (this.dataset.inspector) document.addEventListener("keydown", (event) => this.anywhere(event), { signal });
     this.track.addEventListener("pointerdown", (event) => this.press(event), { signal });
     this.track.addEventListener("pointermove", (event) => this.hover(event), { signal });
     this.track.addEventListener("pointerleave", () => this.unhover(), { signal });
@@ -49,6 +52,8 @@ class Strip extends HTMLElement {
       this.last = meta.last ?? this.last;
       this.marks = meta.compactions ?? this.marks;
       this.table = new Table(this.figure);
+      this.own = meta.calls ? numbers(meta.calls) : calls(this.first, this.last);
+      this.even = meta.even; // side by side, where a sub-agent's numbers have gaps
       this.draw();
       this.sized.observe(this);
     } catch (error) {
@@ -74,7 +79,13 @@ class Strip extends HTMLElement {
   }
 
   /** A call stands in the middle of its step, in percent of the track. */
-  percent(call) { return ((call + 0.5 - this.first) / (this.last + 1 - this.first)) * 100; }
+  percent(call) {
+    const [at, count] = this.even ? [this.at(call), this.own.length] : [call - this.first, this.last + 1 - this.first];
+    return ((at + 0.5) / count) * 100;
+  }
+
+  /** Which of the window's own calls a call is, or the one before it. */
+  at(call) { return Math.max(this.own.findLastIndex((own) => own <= call), 0); }
 
   place() {
     const near = this.a !== undefined && this.b !== undefined && Math.abs(this.percent(this.a) - this.percent(this.b)) * this.track.clientWidth < 1600;
@@ -87,7 +98,7 @@ class Strip extends HTMLElement {
     }
   }
 
-  callAt(event) { return callAt(this.track, this.first, this.last, event); }
+  callAt(event) { return this.own[this.even ? callAt(this.track, 0, this.own.length - 1, event) : this.at(callAt(this.track, this.first, this.last, event))]; }
 
   press(event) {
     const name = event.shiftKey ? "a" : "b";
@@ -95,8 +106,15 @@ class Strip extends HTMLElement {
   }
 
   key(event) {
-    const call = stepped(event, this.b ?? this.last, this.first, this.last, this.marks.map(([at]) => at));
-    if (call !== undefined) this.set("b", call);
+    const at = stepped(event, this.at(this.b ?? this.last), 0, this.own.length - 1, this.marks.map(([call]) => this.at(call)));
+    if (at !== undefined) this.set("b", this.own[at]);
+  }
+
+  /** On the session's page the arrows move B from wherever the focus is; a row gives it up, so that j goes on from B. */
+  anywhere(event) {
+    if (!isFree(event)) return;
+    this.key(event);
+    event.target.closest("[data-row]")?.blur();
   }
 
   /** Move a play-head: at once on screen, in the URL, and to whoever listens; the inspector follows when it rests. */

@@ -107,7 +107,7 @@ class Upload extends HTMLElement {
       const refused = { ok: false, sentence: answers.length ? "It was not read, since a file before it was refused. Send it again." : refusal(request.status, request.response) };
       this.end(group, (entry, at) => answers[at] ?? refused);
     });
-    request.addEventListener("error", () => this.end(group, () => ({ ok: false, sentence: "The server did not answer. Is “contextviz up” still running? Then drop the file again." })));
+    request.addEventListener("error", () => this.end(group, () => ({ ok: false, sentence: "The server did not answer. Is contextviz still running? Then drop the file again." })));
     request.addEventListener("abort", () => this.end(group, (entry) => (entry.arrived
       ? { ok: true, sentence: "It had arrived before the rest was cancelled, and is read." }
       : { ok: false, sentence: "Cancelled; nothing of it was kept." })));

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from contextviz.commands import command_here
 from contextviz.services.access import local_owner
 from contextviz.services.api_keys import SCOPES, KeyRefused, create_key, find_key, list_keys, revoke_key
 
@@ -50,7 +51,7 @@ class Command(BaseCommand):
             scopes = ",".join(row.scopes)
             self.stdout.write(f"{row.prefix}…  {row.state(now):8} {scopes:20} {used}, {ends}  {row.owner}: {row.label}")
         if not rows:
-            self.stderr.write("There is no key yet; contextviz api-key create LABEL makes one.")
+            self.stderr.write(f"There is no key yet; {command_here('api-key create LABEL')} makes one.")
 
     def _revoke(self, options: dict[str, Any]) -> None:
         row = revoke_key(find_key(options["beginning"]).id, now=timezone.now())

@@ -8,7 +8,8 @@ from django.utils import timezone
 
 from contextviz.charts import words
 from contextviz.cli.database import migrate
-from contextviz.services.keeping.backup import BackupRefused, backup
+from contextviz.services.keeping.backup import backup
+from contextviz.services.keeping.manifest import BackupRefused
 
 
 class Command(BaseCommand):

@@ -58,17 +58,18 @@ class Command(BaseCommand):
         now, form = timezone.now(), options["form"]
         if options["unmasked"]:
             with export.copied_unmasked(row.id, form, now=now) as stream:
+                # Before anything leaves: a reader that goes away in the middle has seen what came until then.
+                note("secret_unmasked", target=f"export of session {row.id}, unmasked", name=BY)
                 self._hand_on(stream, options["output"])
-            note("secret_unmasked", target=f"export of session {row.id}, unmasked", name=BY)
             self.stderr.write("Nothing is masked in this copy: it holds every secret that the session holds.")
             return
         report = export.look_through(row.id)
         decisions = _decisions(options)
-        with export.copied(report, form, decisions, now=now) as stream:
-            self._hand_on(stream, options["output"])
         kept = report.kept(decisions)
-        if kept:
-            note("secret_unmasked", target=f"export of session {row.id}: {len(kept)} kept", name=BY)
+        with export.copied(report, form, decisions, now=now) as stream:
+            if kept:
+                note("secret_unmasked", target=f"export of session {row.id}: {len(kept)} kept", name=BY)
+            self._hand_on(stream, options["output"])
         masked = sum(one.count for one in report.masked(decisions)) + report.uncounted
         self.stderr.write(f"{masked} masked, {len(kept)} kept by decision.")
 

@@ -8,7 +8,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from contextviz.charts import words
 from contextviz.cli.database import check, migrate
 from contextviz.cli.running import is_up
-from contextviz.services.keeping.backup import BackupRefused, restore
+from contextviz.services.keeping.backup import restore
+from contextviz.services.keeping.manifest import BackupRefused
 from contextviz.store.queries import sessions
 
 
@@ -28,6 +29,12 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(f"The backup cannot be restored: {error.strerror} ({error.filename}).") from error
+        if not made.has_hashes:
+            checked = "its structure was checked and is sound; " if made.database == "sqlite" else ""
+            self.stderr.write(
+                f"The backup is of contextviz {made.version[:40]}, which kept no hash of the database: {checked}"
+                "whether each value in it is what it was cannot be told."
+            )
         check()
         migrate()
         self.stdout.write(

@@ -16,6 +16,7 @@ from contextviz.cli.listening import open_listener
 from contextviz.cli.running import AlreadyRunning, only_one, record_port
 from contextviz.cli.server import serve, terminated_like_interrupted
 from contextviz.cli.supervisor import WorkerSupervisor, watcher_command
+from contextviz.commands import command_here
 from contextviz.services.access import issue_token
 from contextviz.services.receive import sweep_incoming
 from contextviz.store.queries import sessions
@@ -77,13 +78,13 @@ class Command(BaseCommand):
 
     def _announce(self, url: str, *, is_empty: bool) -> None:
         offer = (
-            "There are no sessions yet: press “Open the demo” on that page, or run contextviz demo.\n"
+            f"There are no sessions yet: press “Open the demo” on that page, or run: {command_here('demo')}\n"
             if is_empty
             else ""
         )
         self.stdout.write(
             f"contextviz is running. Open this address; it signs you in once, within 15 minutes:\n\n    {url}\n\n"
-            f"{offer}A new address: contextviz sign-in. Stop with Ctrl-C."
+            f"{offer}A new address: {command_here('sign-in')}\nStop with Ctrl-C."
         )
         self.stdout.flush()
 

@@ -17,6 +17,7 @@ from contextviz.cli.database import check
 from contextviz.cli.importing import told
 from contextviz.cli.server import terminated_like_interrupted
 from contextviz.cli.worker_process import die_with_parent
+from contextviz.commands import command_here
 from contextviz.services.watching import NothingToWatch, Watcher, roots_of
 
 logger = logging.getLogger("contextviz.cli")
@@ -53,7 +54,9 @@ class Command(BaseCommand):
         is_polling = options["poll"] or settings.WATCH_POLL
         watcher = Watcher(roots, _enqueue, self._say, is_polling=is_polling)
         names = ", ".join(str(path) for path in roots[:SHOWN]) + (" and others" if len(roots) > SHOWN else "")
-        self._say(f"Following {names}. What changes is read by a worker (contextviz up, contextviz worker).")
+        self._say(
+            f"Following {names}. What changes is read by a worker ({command_here('up')}, {command_here('worker')})."
+        )
         try:
             with terminated_like_interrupted():
                 _follow(watcher)

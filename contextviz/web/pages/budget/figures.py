@@ -74,7 +74,7 @@ def _cost(money: Bill, prices: PriceTable) -> Kpi:
 def _cache(cache: CacheEconomics) -> Kpi:
     if cache.share is None:
         return _kpi("Served from cache", words.UNKNOWN, "unknown", "no call reports what it read from a cache")
-    note = f"{words.compact(cache.read)} of {words.compact(cache.prompt)} tok"
+    note = f"{words.compact(cache.read)} of {words.compact(cache.prompt)} tok in {words.counted(cache.calls, 'call')}"
     if cache.saved is not None:
         note += f", {words.money(abs(cache.saved))} {'saved' if cache.saved >= 0 else 'lost'}"
     return _kpi("Served from cache", words.percent(cache.share), "reported", note)

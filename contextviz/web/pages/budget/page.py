@@ -246,6 +246,9 @@ def _calls(session_id: int, table: BudgetTable, params: BudgetParams) -> Chart:
     sentence = f"Window tokens by category over {words.counted(table.calls, 'call')}"
     if peak is not None:
         sentence += f", largest {words.compact(peak.peak)} at call {peak.peak_call:,}"
+    if table.carry_residual and table.carry_residual < 0 and params.mode != "headroom":
+        over = words.tokens(-table.carry_residual)
+        sentence += f"; over all calls the parts come to {over} more than was reported, hatched over its line"
     return Chart(src, sentence + ".", ("Category", "all calls, tok × calls", "last window, tok"), tuple(rows))
 
 

@@ -113,6 +113,10 @@ def prefix_of(session_id: int, number: int, against: WindowDifference, namer: Na
         broke = f"Only appended: the first new item is {namer.name(first)}."
     else:
         broke = f"The first item that differs is {namer.name(first)}, where {namer.name(other)} was."
+    if against.prefix_tokens and predicted is None:
+        broke = f"{broke} What stands in front of the items is not known of both requests."
+    elif against.prefix_tokens and not predicted:
+        broke = f"{broke} The tool definitions, which stand in front of them, go with one of the two requests only."
     gap = None if reported is None or predicted is None else reported - predicted
     url = reverse("call", args=[session_id, number])
     return Prefix(number, url, against.prefix_items, count, predicted, reported, gap, broke)

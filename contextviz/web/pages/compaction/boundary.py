@@ -15,7 +15,6 @@ from contextviz.web.pages.boundary_words import producer_name
 from contextviz.web.pages.compaction.ledger import LedgerTable, ledger_table
 from contextviz.web.pages.compaction.parts import (
     DROPPED_SIZE,
-    MOST_AFTER,
     AccountRow,
     BeforeRow,
     ItemRow,
@@ -23,6 +22,9 @@ from contextviz.web.pages.compaction.parts import (
     after_rows,
     before_rows,
     dropped_rows,
+    more_after,
+    rest_after,
+    rest_of,
 )
 from contextviz.web.pages.compaction.reading import Reading, read_boundary
 from contextviz.web.pages.held import open_text, title_of
@@ -143,11 +145,15 @@ class BoundaryPage:
     after_items: int | None
     # The window before by category and fate
     before_rows: list[BeforeRow]
+    # Signed: `before` less those rows; None where it is not known
+    before_rest: int | None
     # The summary
     summary: SummaryText
-    # Items after in order, and how many more there are
+    # Items after in order, how many more there are and their tokens; signed, `after` less all of them
     after_rows: list[ItemRow]
     more_after: int
+    more_after_tokens: int
+    after_rest: int | None
     # The accounting line, empty where a window is not known
     accounting: list[AccountRow]
     # "reported" where both totals are
@@ -186,7 +192,9 @@ def boundary_page(row: SessionRow, found: Sequence[Compaction], number: int, par
     before, after = _sides(reading, compaction)
     both = before.tokens is not None and after.tokens is not None
     delta = (after.tokens or 0) - (before.tokens or 0) if both else None
-    shown = after_rows(row.id, view)
+    shown = after_rows(row.id, reading)
+    first = before_rows(row.id, reading, compaction)
+    more, more_tokens = more_after(reading)
     pages = max(1, -(-len(view.dropped) // DROPPED_SIZE))
     page = min(max(params.dropped, 1), pages)
     is_waiting = view.difference is not None and not reading.has_ledger
@@ -210,10 +218,13 @@ def boundary_page(row: SessionRow, found: Sequence[Compaction], number: int, par
         after_url=call_url(row.id, facts.after_call) if facts.after_call else "",
         before_items=len(view.before) if view.before is not None else None,
         after_items=len(view.after) if view.after is not None else None,
-        before_rows=before_rows(row.id, view, compaction, reading.before),
+        before_rows=first,
+        before_rest=rest_of(before.tokens, first),
         summary=_summary(row.id, compaction, whole=params.whole_summary),
         after_rows=shown,
-        more_after=max(0, len(view.after or []) - MOST_AFTER) if view.difference else 0,
+        more_after=more,
+        more_after_tokens=more_tokens,
+        after_rest=rest_after(after.tokens, reading) if shown else None,
         accounting=account_rows(view.accounting),
         accounting_basis=view.accounting.basis if view.accounting else "unknown",
         dropped_rows=dropped_rows(row.id, view, compaction, start=(page - 1) * DROPPED_SIZE),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from contextviz.analysis.compaction import STATES, LossLedger, LossRow
+from contextviz.events.identifiers import class_name
 from contextviz.events.masking import without_secrets
 from contextviz.web.pages.links import call_url
 
@@ -134,7 +135,7 @@ def _row(session_id: int, row: LossRow, boundary_call: int, originals: str) -> L
     origin = row.last_call or row.first_call
     text = row.text if len(row.text) <= MOST_TEXT else row.text[: MOST_TEXT - 1] + "…"
     return LedgerRow(
-        row.state, row.kind.replace("_", " "), text, without_secrets(text), row.size,
+        row.state, class_name(row.kind, row.canonical), text, without_secrets(text), row.size,
         None if origin is None else CallLink(origin, call_url(session_id, origin)),
         [CallLink(number, call_url(session_id, number)) for number in numbers[:MOST_USES]],
         max(0, len(numbers) - MOST_USES), _misses(row, boundary_call),

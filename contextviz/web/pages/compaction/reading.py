@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from contextviz.analysis.compaction import BoundaryView, boundary, later_uses
-from contextviz.analysis.composition import Calibration, Composition
+from contextviz.analysis.compaction import BoundaryView, Resolve, TokenFact, boundary, later_uses
+from contextviz.analysis.composition import Calibration, Composition, Shares, shares_of
 from contextviz.events.artefacts.markers import find_markers
 from contextviz.events.call import ModelCall
 from contextviz.events.compaction import Compaction
 from contextviz.events.message import Message
 from contextviz.events.session import Session, Transcript
 from contextviz.events.snapshot import ContextItem
-from contextviz.services.figures import composition_of
+from contextviz.events.text import TextPool
+from contextviz.services.figures import compositions_at
 from contextviz.store.queries import calls, messages, snapshots
 from contextviz.store.queries.texts import find_handles
 from contextviz.store.values import SessionRow, Window
@@ -28,6 +29,20 @@ MOST_ORIGINALS = 50
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """What a window is made of, in the numbers that the strip and the page of its call show."""
+
+    composition: Composition
+    shares: Shares
+
+    @property
+    def calibration(self) -> Calibration:
+        """How its estimates became tokens."""
+        made = self.composition
+        return Calibration(self.shares.factor, made.scale_basis, self.shares.baseline, made.baseline_category)
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """A boundary as analysis sees it, with what the page needs of the windows themselves."""
 
@@ -36,6 +51,9 @@ class Reading:
     # The windows as they are stored, None where they are not known
     before: Window | None
     after: Window | None
+    # Their compositions, and the tokens of their items; None with them
+    before_parts: Parts | None
+    after_parts: Parts | None
     # How much text the dropped items hold, in bytes: decides whether the ledger comes at once
     dropped_bytes: int
     # Whether the ledger was read
@@ -49,18 +67,25 @@ def read_boundary(row: SessionRow, compaction: Compaction, *, ledger: bool, at_o
     after = _window(row.id, compaction.after_call)
     windows = (before, after)
     transcript, moved = _partial(row, compaction, windows, _near_calls(row.id, compaction))
-    calibration = _calibration(row.id, compaction, before)
-    view = boundary(transcript, moved, HeldTexts({}, False), calibration=calibration, with_ledger=False)
+    parts = _parts(row.id, windows)
+    view = _bounded(transcript, moved, HeldTexts({}, False), parts, with_ledger=False)
     dropped_bytes = sum(change.item.text.size for change in view.dropped)
     wanted = view.difference is not None and (ledger or dropped_bytes <= at_once)
     if wanted:
-        view = _with_ledger(row, compaction, windows, view, calibration)
+        view = _with_ledger(row, compaction, windows, view, parts)
     view.facts = replace(
         view.facts,
         before_call=None if compaction.before_call is None else compaction.before_call + 1,
         after_call=None if compaction.after_call is None else compaction.after_call + 1,
+        prompt_before=_estimated(view.facts.prompt_before, parts[0]),
+        prompt_after=_estimated(view.facts.prompt_after, parts[1]),
     )
-    return Reading(view, before, after, dropped_bytes, wanted)
+    return Reading(view, before, after, *parts, dropped_bytes, wanted)
+
+
+def _estimated(prompt: TokenFact, part: Parts | None) -> TokenFact:
+    """A prompt that nobody reported is what the parts of its window add up to."""
+    return prompt if part is None or prompt.basis != "estimated" else TokenFact(part.composition.known, "estimated")
 
 
 def _window(session_id: int, call_index: int | None) -> Window | None:
@@ -124,26 +149,36 @@ def _placed(item: ContextItem, oldest: int) -> ContextItem:
     return replace(item, message_index=None) if is_older else item
 
 
-def _calibration(session_id: int, compaction: Compaction, before: Window | None) -> Calibration | None:
-    """What scale the call before was drawn with, so that this page and the strip show the same tokens."""
-    call = compaction.before_call
-    if call is None or before is None:
-        return None
-    return calibration_of(composition_of(session_id, call), before)
+Both = tuple[Parts | None, Parts | None]
 
 
-def calibration_of(composition: Composition, window: Window) -> Calibration | None:
-    """The calibration that turned a window's estimates into the composition; None where nothing tells."""
-    parts = composition.parts
-    baseline = composition.baseline_category
-    known = {name: tokens for name, tokens in parts.items() if tokens is not None and name != baseline}
-    estimated = sum(window.snapshot.sums.get(name, 0) for name in known)
-    if not estimated:
+def _parts(session_id: int, windows: tuple[Window | None, Window | None]) -> Both:
+    """What both windows were drawn with, so that this page, the strip and the pages of the calls show the same tokens.
+    One query."""
+    indexes = [window.snapshot.call_index for window in windows if window is not None]
+    found = compositions_at(session_id, indexes) if indexes else {}
+    before, after = windows
+    return _part(before, found), _part(after, found)
+
+
+def _part(window: Window | None, found: Mapping[int, Composition]) -> Parts | None:
+    if window is None:
         return None
-    scale = sum(known.values()) / estimated
-    whole = parts.get(baseline) if baseline else None
-    rest = None if whole is None else whole - round(window.snapshot.sums.get(baseline or "", 0) * scale)
-    return Calibration(scale, composition.scale_basis, rest, baseline)
+    composition = found[window.snapshot.call_index]
+    return Parts(composition, shares_of([one.item for one in window.items], composition))
+
+
+def _bounded(
+    transcript: Transcript, moved: Compaction, pool: TextPool, parts: Both, *, resolve: Resolve | None = None,
+    with_ledger: bool = True,
+) -> BoundaryView:  # fmt: skip
+    before, after = parts
+    known = before or after
+    tokens = None if before is None or after is None else (before.shares.by_place, after.shares.by_place)
+    return boundary(
+        transcript, moved, pool, calibration=known.calibration if known else None, tokens=tokens, resolve=resolve,
+        with_ledger=with_ledger,
+    )  # fmt: skip
 
 
 def _with_ledger(
@@ -151,13 +186,13 @@ def _with_ledger(
     compaction: Compaction,
     windows: tuple[Window | None, Window | None],
     view: BoundaryView,
-    calibration: Calibration | None,
+    parts: Both,
 ) -> BoundaryView:
     transcript, moved = _partial(row, compaction, windows, _near_calls(row.id, compaction, windows[0]))
     refs = [item.text for item in view.after or []] + [change.item.text for change in view.dropped]
     pool = hold(refs, most_bytes=MOST_TEXT_BYTES)
     originals = _originals([pool.texts.get(item.text.digest, "") for item in view.after or []])
-    full = boundary(transcript, moved, pool, calibration=calibration, resolve=originals.get)
+    full = _bounded(transcript, moved, pool, parts, resolve=originals.get)
     if full.ledger is None:
         return full
     if pool.is_cut:

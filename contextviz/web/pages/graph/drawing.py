@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from contextviz.analysis.summary_graph import GraphNode, SummaryGraph
-from contextviz.charts.words import counted, tokens
+from contextviz.charts.words import counted, ends, tokens
 from contextviz.web.pages.graph.outline import GraphReading
 
 LANE = 68
@@ -211,9 +211,7 @@ def _label(node_id: str, pixels: float) -> str:
 
 def short(node_id: str, room: int = 16) -> str:
     """A node's id in `room` characters: both ends tell it apart; in little room its end alone, as many begin alike."""
-    if len(node_id) <= room:
-        return node_id
-    return f"{node_id[:9]}…{node_id[-4:]}" if room >= 14 else f"…{node_id[-max(room - 1, 4) :]}"
+    return ends(node_id, room)
 
 
 def _lines(

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from contextviz.analysis.composition import category_of
+from contextviz.events.compaction import StoreMessage
 from contextviz.events.message import Message
 from contextviz.events.snapshot import ContextItem
 from contextviz.events.text import TextRef
@@ -81,7 +82,7 @@ class Lens:
 
 
 def lens_of(session_id: int, job: JobRow, originals: str, *, show_all: bool) -> Lens:
-    """The lens of a finished expand job. Seven queries at most."""
+    """The lens of a finished expand job. Twelve queries at most."""
     result = job.result
     children = [str(one["id"]) for one in result.get("children", []) if one.get("kind") == "summary"]
     ids = [str(one) for one in result.get("message_ids", [])]
@@ -117,12 +118,48 @@ def _summaries(session_id: int, ids: Sequence[str]) -> list[LensSummary]:
 def _of_store(session_id: int, ids: Sequence[str], originals: str) -> tuple[list[LensMessage], int]:
     found = summaries.store_messages(session_id, ids)
     listed = [found[name] for name in ids if name in found]
-    texts = _Texts([message.text for message in listed])
-    rows = [
-        texts.row(str(message.id), ROLES.get(message.role, "result"), message.text, message.tokens, originals, "")
-        for message in listed
-    ]
+    silent = [message for message in listed if message.role == "assistant" and not message.text.chars]
+    calls = _calls_of(session_id, silent)
+    texts = _Texts([message.text for message in listed] + [ref for one in calls.values() for ref in one.texts])
+    rows = []
+    for message in listed:
+        made = calls.get(message.id)
+        if made is not None:
+            rows.append(texts.calls(message, made, originals))
+            continue
+        category = ROLES.get(message.role, "result")
+        rows.append(texts.row(str(message.id), category, message.text, message.tokens, originals, ""))
     return rows, len(listed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """What a message that only calls tools calls: the store keeps no text of it, the session's transcript does."""
+
+    texts: list[TextRef]
+    # Where no text of the calls is known: the tool's name, else the call's id
+    name: str
+
+
+def _calls_of(session_id: int, silent: Sequence[StoreMessage]) -> dict[str, _Calls]:
+    """The calls of messages without text, by message. Five queries where there are any."""
+    silent = [message for message in silent if message.tool_call_id]
+    if not silent:
+        return {}
+    # A store that was imported alone is its own transcript.
+    entries = {message.id: message.transcript_entry or message.id for message in silent}
+    said = messages.by_entries(session_id, set(entries.values()))
+    untied = {one.tool_call_id or "" for one in silent if entries[one.id] not in said}
+    tied = summaries.entries_of_calls(session_id, untied) if untied else {}
+    answers = messages.by_entries(session_id, set(tied.values())) if tied else {}
+    made: dict[str, _Calls] = {}
+    for message in silent:
+        call = message.tool_call_id or ""
+        own, answer = said.get(entries[message.id]), answers.get(tied.get(call, ""))
+        texts = [block.text for block in own.blocks if block.kind == "tool_call"] if own else []
+        names = [block.tool_name for block in answer.blocks if block.tool_call_id == call] if answer else []
+        made[message.id] = _Calls(texts, next((name for name in names if name), f"a tool ({call})"))
+    return made
 
 
 def _of_transcript(session_id: int, ids: Sequence[str], originals: str) -> tuple[list[LensMessage], int]:
@@ -153,9 +190,23 @@ class _Texts:
         opened: Any = self._found.get(ref.digest)
         if opened is None:
             return LensMessage(number, category, "This text is not held.", "", False, tokens, "", url)
-        text = opened.text if self._left > 0 else ""
-        self._left -= len(text)
+        text = self._taken(opened.text)
         line = line_of(opened.text) or ("No text" if not ref.chars else "Blank")
         return LensMessage(
             number, category, line, text, opened.is_cut, tokens, f"{originals}?{urlencode({'q': ref.sha256})}", url
         )
+
+    def calls(self, message: StoreMessage, made: _Calls, originals: str) -> LensMessage:
+        """The row of a message that only calls tools: each in a line, with its telling field."""
+        opened = [self._found[ref.digest] for ref in made.texts if ref.digest in self._found]
+        line = " · ".join(line_of(one.text) for one in opened) or f"Calls {made.name}"
+        text = self._taken("\n".join(one.text for one in opened))
+        url = f"{originals}?{urlencode({'q': made.texts[0].sha256})}" if opened else ""
+        return LensMessage(
+            str(message.id), "call", line, text, any(one.is_cut for one in opened), message.tokens, url, ""
+        )
+
+    def _taken(self, text: str) -> str:
+        given = text if self._left > 0 else ""
+        self._left -= len(given)
+        return given

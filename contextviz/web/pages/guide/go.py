@@ -18,6 +18,7 @@ from contextviz.web.pages.guide.docs import doc_titles
 from contextviz.web.pages.held import title_of
 from contextviz.web.pages.links import call_url, compaction_url, message_url
 from contextviz.web.pages.tabs import session_tabs
+from contextviz.web.shell import origin_of
 
 MOST_CHARS = 2_000
 MOST_SESSIONS = 8
@@ -121,7 +122,7 @@ def _session_by_number(text: str) -> list[Found]:
 
 
 def _session(row: SessionRow, text: str, *, is_exact: bool = False) -> Found:
-    about = [f"session {row.id}", row.agent or "", words.counted(row.call_count, "call")]
+    about = [f"session {row.id}", origin_of(row), row.agent or "", words.counted(row.call_count, "call")]
     if row.compaction_count:
         about.append(f"⟳{row.compaction_count}")
     same = bool(text) and text.lower() in (row.source_id.lower(), (row.title or "").lower())

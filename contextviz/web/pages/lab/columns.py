@@ -209,6 +209,16 @@ def numbers_of(series: RunSeries) -> list[int]:
     return risen
 
 
+def call_words(run: RunRow, number: int) -> tuple[int, str]:
+    """Call `number` of a run as the Lab's pages number calls (the session's), and the same in words: of a run that
+    numbers it otherwise, both. At most one query."""
+    numbers = replay_column(run, 1, None).numbers
+    shown = numbers[number - 1] if 0 < number <= len(numbers) else number
+    if shown == number:
+        return shown, f"call {number:,}"
+    return shown, f"call {number:,} of this run, the session's call {shown:,}"
+
+
 def _window_from(basis: Mapping[str, str]) -> str:
     return {"set": "set for this run", "session": "", "unknown": "not known"}.get(basis.get("window", ""), "")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 
-from contextviz.analysis.composition.categories import category_of
+from contextviz.analysis.composition.categories import category_of, item_tokens
 from contextviz.analysis.lab import Cell
 from contextviz.charts import words
 from contextviz.events.snapshot import ContextItem
@@ -15,7 +15,7 @@ from contextviz.web.pages.lab.columns import Column
 from contextviz.web.pages.lab.place import LabPlace
 from contextviz.web.pages.lab.windows import Compared, SlotWindow, compare, rows_shown
 from contextviz.web.pages.links import message_url
-from contextviz.web.pages.session.items import Namer, estimate_of, why_of
+from contextviz.web.pages.session.items import Namer, why_of
 
 PAGE_ROWS = 30
 BESIDE = 2
@@ -95,7 +95,7 @@ def lists(place: LabPlace, windows: Sequence[SlotWindow]) -> Lists | None:
         cells = tuple(_cell(place, one, cell) for one, cell in zip(chosen, row.cells, strict=True))
         found.append(
             ListRow(
-                f"r-{at + 1}", namer.name(row.item), str(category_of(row.item)), estimate_of(row.item),
+                f"r-{at + 1}", namer.name(row.item), str(category_of(row.item)), item_tokens(row.item),
                 _url(place, row.item), cells, row.is_same or len(chosen) == 1, at - before - 1,
                 _alike(compared, before + 1, at),
             )
@@ -137,7 +137,7 @@ def _cell(place: LabPlace, window: SlotWindow, cell: Cell) -> CellView:
     # What was compared leaves older items out: the place in the window is found again by the item itself.
     at = next((one.place for one in window.items if one.item is cell.item), None)
     return CellView(
-        WORDS[cell.mark], MARKS[cell.mark], why, estimate_of(cell.item),
+        WORDS[cell.mark], MARKS[cell.mark], why, item_tokens(cell.item),
         _item_url(place, window, at) if at is not None else "",
     )  # fmt: skip
 

@@ -133,7 +133,7 @@ def score_rows(row: SessionRow, columns: Sequence[Column]) -> list[ScoreRow]:
         scores = [score_of(row, column, metric.id, spend) for column in columns]
         if all(score.value is None for score in scores) and metric.id not in ("far_recall", "far_reach", "cost"):
             continue
-        best = _best(metric, scores)
+        best = best_of(metric, scores)
         cells = tuple(
             ScoreCell(
                 metric.show(score.value), _interval(metric, score), score.basis, place in best, score.note,
@@ -145,13 +145,14 @@ def score_rows(row: SessionRow, columns: Sequence[Column]) -> list[ScoreRow]:
     return found
 
 
-def _best(metric: Metric, scores: Sequence[Score]) -> set[int]:
+def best_of(metric: Metric, scores: Sequence[Score]) -> set[int]:
+    """The places of the best values: of every one that reads the same as the best; none where all do."""
     known = [(place, score.value) for place, score in enumerate(scores) if score.value is not None]
     values = {metric.show(value) for _, value in known}
     if not metric.better or len(known) < 2 or len(values) < 2:
         return set()
-    top = max(metric.better * value for _, value in known)
-    return {place for place, value in known if metric.better * value == top}
+    _, top = max((metric.better * value, value) for _, value in known)
+    return {place for place, value in known if metric.show(value) == metric.show(top)}
 
 
 def _interval(metric: Metric, score: Score) -> str:

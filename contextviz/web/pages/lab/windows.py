@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from contextviz.analysis.composition import CATEGORIES
+from contextviz.analysis.composition import CATEGORIES, item_tokens
 from contextviz.analysis.lab import Aligned, AlignedItem, align, near_differences, without_long_stretches
 from contextviz.events.run import RunCall
 from contextviz.events.snapshot import ContextItem
@@ -13,7 +13,6 @@ from contextviz.services import figures
 from contextviz.store.queries import runs, snapshots
 from contextviz.store.values import SessionRow, WindowItem
 from contextviz.web.pages.lab.columns import Column
-from contextviz.web.pages.session.items import estimate_of
 
 HEAD = 60
 MOST_ALIKE = 6  # rows on end that differ in the same way
@@ -99,7 +98,7 @@ def _replayed(column: Column, call: int, most: int) -> SlotWindow:
     tokens = column.tokens[index]
     counted: dict[str, int] = dict.fromkeys(map(str, CATEGORIES), 0)
     for one in listed:
-        counted[one.category] = counted.get(one.category, 0) + estimate_of(one.item)
+        counted[one.category] = counted.get(one.category, 0) + item_tokens(one.item)
     counted["system"] += column.system_tokens or 0
     residual = None if tokens is None else tokens - sum(counted.values())
     # Where no item is one, tools are in the one number that system prompt and tools are together: not none of them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -164,21 +165,38 @@ def _columns(query: LibraryQuery) -> list[Column]:
 
 
 def _filters(query: LibraryQuery, facets: Mapping[str, list[Facet]]) -> list[Filter]:
-    agents = [Choice("Any agent", query.to_query(agent=""), not query.agent)]
-    agents += [
-        Choice(one.value, query.to_query(agent=one.value), query.agent == one.value, one.count)
-        for one in facets["agent"]
-    ]
     formats = [Choice("Any format", query.to_query(format=""), not query.format)]
     formats += [
         Choice(_format_name(one.value), query.to_query(format=one.value), query.format == one.value, one.count)
         for one in facets["format"]
     ]
     chips = [
-        _chip("Agent", query.agent, agents, query.to_query(agent="")),
+        _agents(query, facets),
         _chip("Format", _format_name(query.format), formats, query.to_query(format="")),
     ]
     return [one for one in chips if len(one.choices) > 1 or one.on] + [_period(query)]
+
+
+def _agents(query: LibraryQuery, facets: Mapping[str, list[Facet]]) -> Filter:
+    """The programs of the table's column; then agents' own names, where there are several or one is asked for."""
+    counts: Counter[str] = Counter()
+    for one in facets["format"]:
+        counts[program_and_format(one.value)[0]] += one.count
+    any_one = query.to_query(program="", agent="")
+    choices = [Choice("Any agent", any_one, not (query.program or query.agent))]
+    choices += [
+        Choice(name, query.to_query(program=name, agent=""), query.program == name, count)
+        for name, count in counts.most_common()
+    ]
+    if len(facets["agent"]) > 1 or query.agent:
+        choices += [
+            Choice(
+                f"named {one.value}", query.to_query(program="", agent=one.value), query.agent == one.value, one.count
+            )
+            for one in facets["agent"]
+        ]
+    chosen = " ".join(part for part in (query.program, f"named {query.agent}" if query.agent else "") if part)
+    return _chip("Agent", chosen, choices, any_one)
 
 
 def _chip(name: str, value: str, choices: list[Choice], clear_url: str) -> Filter:

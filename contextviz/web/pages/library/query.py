@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime, time, timedelta
 from typing import Any
@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from django.utils import timezone
 
+from contextviz.sources.naming import program_and_format
 from contextviz.store.queries.sessions import SORTS
 from contextviz.store.values import LibraryFilter
 
@@ -28,7 +29,9 @@ class LibraryQuery:
     q: str = ""
     # A format's key, "" for any
     format: str = ""
-    # An agent's name, "" for any
+    # The program that wrote it, as the table names it ("Claude Code"), "" for any
+    program: str = ""
+    # An agent's own name ("main"), "" for any
     agent: str = ""
     # Only sessions that were compacted
     compacted: bool = False
@@ -58,15 +61,17 @@ class LibraryQuery:
         """Whether anything is left out."""
         return replace(self, sort="time", reverse=False, page=1) != LibraryQuery()
 
-    def wanted(self, now: datetime) -> LibraryFilter:
-        """The filter as the store takes it."""
+    def wanted(self, now: datetime, formats: Iterable[str] = ()) -> LibraryFilter:
+        """The filter as the store takes it; `formats` are those that there are, of which a program writes some."""
         since = _midnight(self.since) if self.since else None
         if self.days:
             recent = now - timedelta(days=self.days)
             since = max(since, recent) if since else recent
         until = _midnight(self.until + timedelta(days=1)) if self.until else None
+        own = tuple(key for key in formats if program_and_format(key)[0] == self.program)
         return LibraryFilter(
-            self.q, self.format, self.agent, self.compacted, self.problems, since=since, until=until
+            self.q, self.format, self.agent, self.compacted, self.problems, since=since, until=until,
+            formats=own if self.program else None,
         )  # fmt: skip
 
     def to_query(self, **changes: Any) -> str:
@@ -103,6 +108,7 @@ def parse(given: Mapping[str, str]) -> LibraryQuery:
     return LibraryQuery(
         q=q,
         format=_name(given.get("format")),
+        program=_name(given.get("program")),
         agent=_name(given.get("agent")),
         compacted=given.get("compacted", "") in _YES,
         problems=given.get("problems", "") in _YES,

@@ -15,10 +15,7 @@ from contextviz.store.queries.sparklines import Sparkline
 from contextviz.store.values import SessionRow
 from contextviz.web.pages.boundary_words import window_words
 from contextviz.web.pages.library.sparkline import Spark, spark
-from contextviz.web.shell import states_of
-
-# Of a session that another one names as its own: a sub-agent's, or one that was started from it.
-CHILD = "begun by another session"
+from contextviz.web.shell import origin_of, states_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +96,8 @@ def session_line(row: SessionRow, picture: Sparkline | None, notes: int, state: 
 def _about(row: SessionRow) -> Iterable[str]:
     if row.cwd:
         yield row.cwd.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
-    if row.parent:
-        yield CHILD
+    if row.forked_from or row.parent:
+        yield origin_of(row)
     if row.agent:
         yield row.agent
     if row.model:

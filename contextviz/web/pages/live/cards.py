@@ -18,7 +18,7 @@ from contextviz.store.queries.live import Growing, LiveEvent
 from contextviz.store.queries.sparklines import Sparkline
 from contextviz.web.pages.library.sparkline import Spark, spark
 from contextviz.web.pages.links import compaction_url
-from contextviz.web.shell import IDLE, NEWS
+from contextviz.web.shell import IDLE, NEWS, origin_of
 
 RECENT = NEWS
 MOST_TITLE = 120
@@ -138,7 +138,7 @@ def _card(one: Growing, picture: Sparkline | None, now: datetime) -> Card:
         title=_cut(row.title or row.source_id),
         state=_state(one, begun, is_silent=is_silent),
         program=program_and_format(row.format)[0],
-        about=_cut(" · ".join(part for part in (row.agent, row.model) if part)),
+        about=_cut(" · ".join(part for part in (origin_of(row), row.agent, row.model) if part)),
         calls=row.call_count,
         compactions=row.compaction_count,
         used=row.occupancy_tokens,

@@ -12,6 +12,7 @@ from contextviz.analysis.compaction import LossRow
 from contextviz.analysis.composition.categories import category_of
 from contextviz.analysis.live.if_now import AtRisk, Configured, IfNow, Removed, at_risk, if_now
 from contextviz.charts import words
+from contextviz.events.identifiers import class_name
 from contextviz.events.masking import without_secrets
 from contextviz.events.snapshot import ContextItem
 from contextviz.store.queries import sessions
@@ -95,7 +96,9 @@ class IfNowPage:
 def if_now_page(row: SessionRow, *, start: int, identifiers: bool) -> IfNowPage:
     """The page, its list from item `start` (0-based). A fixed number of queries, whatever the session's length."""
     window = next_window(row)
-    found = None if window.missing else if_now(window.items, _configured(row), length=_Lengths(window.items).of)
+    found = None if window.missing else if_now(
+        window.items, _configured(row), length=_Lengths(window.items).of, tokens=window.tokens
+    )  # fmt: skip
     removed = found.removed if found else ()
     start = start if 0 <= start < len(removed) else 0
     shown = removed[start : start + PAGE_SIZE]
@@ -113,10 +116,11 @@ def if_now_page(row: SessionRow, *, start: int, identifiers: bool) -> IfNowPage:
 
 
 def _residual(window: NextWindow, found: IfNow | None) -> int | None:
-    """Signed: the whole window less what would go and what would stay. None where the window's size is unknown."""
+    """Signed: the whole window less what would go, what would stay and what is not logged, which stays with every
+    request. None where the window's size is unknown."""
     if found is None or window.total is None:
         return None
-    return window.total - found.removed_tokens - found.kept_tokens
+    return window.total - found.removed_tokens - found.kept_tokens - window.unlogged
 
 
 def _at(url: str, start: int) -> str:
@@ -183,4 +187,4 @@ def _notes(made: AtRisk, texts: HeldTexts) -> tuple[str, ...]:
 
 def _risk(row: LossRow) -> RiskRow:
     text = row.text if len(row.text) <= MOST_TEXT else row.text[: MOST_TEXT - 1] + "…"
-    return RiskRow(row.kind.replace("_", " "), text, without_secrets(text), row.mentions)
+    return RiskRow(class_name(row.kind, row.canonical), text, without_secrets(text), row.mentions)

@@ -5,13 +5,15 @@ Only the end of a session is read: its last call, that call's window, the messag
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from contextviz.analysis.composition.categories import item_tokens
+from contextviz.analysis.composition import item_tokens, shares_of
 from contextviz.events.call import ModelCall
 from contextviz.events.compaction import Compaction
 from contextviz.events.message import Message
 from contextviz.events.snapshot import ContextItem
+from contextviz.services.figures import composition_of
 from contextviz.store.queries import calls, messages, snapshots
 from contextviz.store.values import SessionRow
 
@@ -29,7 +31,9 @@ class NextWindow:
     """The items in order. `call` is the number of the last call, None without one; `said` how many messages stand
     after its window. `missing` says why there is no window, "" where there is one; `notes` what is uncertain.
     `prompt` is that call's prompt in tokens with its basis, None where it is unknown or is no longer the window, since
-    a compaction came after it; `since` are the estimated tokens of what was said since."""
+    a compaction came after it; `since` are the tokens of what was said since. `tokens` are those of each item, as the
+    session's pages show the last call's window (what came later at its scale), and `unlogged` those of what no record
+    holds."""
 
     items: list[ContextItem]
     call: int | None
@@ -39,6 +43,9 @@ class NextWindow:
     prompt: int | None = None
     prompt_basis: str = "unknown"
     since: int = 0
+    tokens: tuple[int, ...] = ()
+    unlogged: int = 0
+    basis: str = "estimated"
 
     @property
     def total(self) -> int | None:
@@ -54,7 +61,7 @@ class NextWindow:
 
 
 def next_window(row: SessionRow) -> NextWindow:
-    """The window of the main chain. Nine queries at most, whatever the session's length."""
+    """The window of the main chain. Ten queries at most, whatever the session's length."""
     last = calls.last_main_call(row.id)
     if last is None:
         return NextWindow([], None, missing=NO_CALL)
@@ -66,6 +73,9 @@ def next_window(row: SessionRow) -> NextWindow:
         return NextWindow([], last.index + 1, missing=said)
     items: list[ContextItem] = [one.item for one in snapshots.window(row.id, found.index).items]
     notes = [] if found.basis != "partial" else ["The last window is partly known."]
+    composition = composition_of(row.id, last.index)
+    shares = shares_of(items, composition)
+    sizes = dict(zip(map(id, items), shares.by_place, strict=True))
     after, is_cut = _said_since(row.id, last, items)
     if is_cut:
         notes.append(f"More than {MOST_SAID} messages came since; the first {MOST_SAID} are taken.")
@@ -77,14 +87,22 @@ def next_window(row: SessionRow) -> NextWindow:
         prompt = None
     else:
         later = [item for message in after for item in items_of(message)]
-        since = sum(map(item_tokens, later))
+        since = sum(round(item_tokens(item) * shares.factor) for item in later)
         items.extend(later)
     if not any(map(_is_standing, items)):
         notes.append(NO_PROMPT)
     basis = "unknown" if prompt is None else last.basis
+    tokens = tuple(_size(item, sizes, shares.factor) for item in items)
     return NextWindow(
-        items, last.index + 1, len(after), notes=tuple(notes), prompt=prompt, prompt_basis=basis, since=since
-    )
+        items, last.index + 1, len(after), notes=tuple(notes), prompt=prompt, prompt_basis=basis, since=since,
+        tokens=tokens, unlogged=shares.baseline or 0, basis=composition.scale_basis,
+    )  # fmt: skip
+
+
+def _size(item: ContextItem, sizes: Mapping[int, int], factor: float) -> int:
+    """The tokens that the last window has for an item of it (by the object), else its estimate at the same scale."""
+    known = sizes.get(id(item))
+    return round(item_tokens(item) * factor) if known is None else known
 
 
 def _said_since(session_id: int, last: ModelCall, items: list[ContextItem]) -> tuple[list[Message], bool]:

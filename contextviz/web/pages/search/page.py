@@ -110,7 +110,8 @@ def _filters(place: SearchPlace, found: Hits) -> tuple[Filter, ...]:
 
     chips = [
         chip("kind", "Kind", lambda hit: _KIND_OF.get(hit.kind, ""), lambda key: KINDS[key][0]),
-        chip("agent", "Agent", lambda hit: hit.session_agent, without_secrets),
+        chip("program", "Agent", lambda hit: program_and_format(hit.session_format)[0], without_secrets),
+        chip("agent", "Agent's name", lambda hit: hit.session_agent, without_secrets),
         chip("format", "Format", lambda hit: hit.session_format, lambda key: program_and_format(key)[1]),
         chip("role", "Role", lambda hit: hit.role, lambda key: ROLES.get(key, key)),
         chip("tool", "Tool", lambda hit: hit.tool, without_secrets),

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from django.utils import timezone
 
+from contextviz.sources.naming import formats_of
 from contextviz.store.search import SearchFilter
 
 PERIODS = {1: "Last 24 hours", 7: "Last 7 days", 30: "Last 30 days", 90: "Last 90 days"}
@@ -33,7 +34,8 @@ class SearchPlace:
 
     # Words, phrases, -word, begin*, OR
     q: str = ""
-    # A session's agent and format, "" for any
+    # The program that wrote a session, an agent's own name, and the format; "" for any
+    program: str = ""
     agent: str = ""
     format: str = ""
     # Who said it: a key of ROLES, or the source's own word
@@ -72,7 +74,7 @@ class SearchPlace:
             kinds=KINDS[self.kind][1] if self.kind else (),
             in_window={"in": True, "out": False}.get(self.window),
             since=since, until=_midnight(self.until + timedelta(days=1)) if self.until else None,
-            session_id=self.session or None,
+            session_id=self.session or None, formats=formats_of(self.program) if self.program else (),
         )  # fmt: skip
 
     def to_query(self, **changes: Any) -> str:
@@ -103,6 +105,7 @@ def parse(given: Mapping[str, str]) -> SearchPlace:
         days = 0
     return SearchPlace(
         q=given.get("q", "").replace("\x00", " ").strip()[:MOST_CHARS],
+        program=_name(given.get("program")),
         agent=_name(given.get("agent")),
         format=_name(given.get("format")),
         role=_name(given.get("role")),

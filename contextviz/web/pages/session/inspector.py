@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.urls import reverse
 
-from contextviz.analysis.composition import Composition
+from contextviz.analysis.composition import Composition, Shares
 from contextviz.analysis.difference import WindowDifference, difference
 from contextviz.analysis.strip import StripTable
 from contextviz.charts import words
@@ -16,7 +16,7 @@ from contextviz.events.snapshot import ContextItem
 from contextviz.services import figures
 from contextviz.store.queries import snapshots
 from contextviz.store.values import Window, WindowItem
-from contextviz.web.pages.session.items import ItemRow, Namer, Scale, baseline_row, refs_of, scale_of, why_of
+from contextviz.web.pages.session.items import ItemRow, Namer, baseline_row, refs_of, scale_of, why_of
 from contextviz.web.pages.session.place import Place
 
 HEAD_ITEMS = 10
@@ -124,7 +124,7 @@ class Side:
     number: int
     composition: Composition
     window: Window | None
-    scale: Scale | None
+    scale: Shares | None
 
 
 def side(session_id: int, number: int) -> Side:
@@ -224,12 +224,20 @@ def composition_table(a: Composition | None, b: Composition) -> CompositionTable
 
 def changes_between(a: Side, b: Side, cache_read: int | None = None) -> WindowDifference | None:
     """The difference from window A to window B, None where one of them is not known."""
-    if a.window is None or b.window is None or b.scale is None:
+    if a.window is None or b.window is None or a.scale is None or b.scale is None:
         return None
-    return difference(
-        refs_of(a.window.items), refs_of(b.window.items), scale=b.scale.factor, baseline=b.scale.baseline,
-        cache_read=cache_read,
+    prompts = [one.composition.reported for one in (a, b) if one.composition.reported is not None]
+    found = difference(
+        refs_of(a.window.items), refs_of(b.window.items), tokens=(a.scale.by_place, b.scale.by_place),
+        baseline=b.scale.baseline, cache_read=cache_read, most_cached=min(prompts, default=None),
     )  # fmt: skip
+    with_front, without = (b, a) if b.scale.baseline else (a, b)
+    front = with_front.composition.baseline_category
+    if front is None or bool(a.scale.baseline) == bool(b.scale.baseline) or without.composition.parts[front]:
+        return found
+    # What stands in front of every item goes with one of the two requests only: nothing behind it can be served.
+    is_known = without.composition.parts[front] is not None
+    return replace(found, predicted_cache_tokens=0 if is_known else None)
 
 
 @dataclass(frozen=True, slots=True)

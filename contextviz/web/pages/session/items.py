@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from contextviz.analysis.composition import CATEGORIES, Category, Composition
-from contextviz.analysis.composition.categories import IMAGE_TOKENS
+from contextviz.analysis.composition import Category, Composition, Shares, shares_of
 from contextviz.analysis.transcript import call_arguments, one_line, tool_line
 from contextviz.charts import words
 from contextviz.events.snapshot import ContextItem
@@ -48,63 +46,12 @@ class ItemRow:
     loss: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """How one window's estimates become window tokens, and what no item of it holds.
-
-    `by_place` are each item's tokens. Σ by_place of a category (+ `baseline` in its own) = the composition's part.
-    """
-
-    by_place: tuple[int, ...]
-    baseline: int | None
-    baseline_category: Category | None
-    factor: float
+def scale_of(window: Window, composition: Composition) -> Shares:
+    """The tokens of a window's items, which add up to their categories'."""
+    return shares_of(refs_of(window.items), composition)
 
 
-def scale_of(window: Window, composition: Composition) -> Scale:
-    """Share each category's tokens out to its items by their estimates, in order, so that they add up exactly."""
-    sums: dict[str, int] = defaultdict(int)
-    for one in window.items:
-        sums[one.category] += estimate_of(one.item)
-    factor = _factor(sums, composition)
-    baseline = _baseline(sums, composition, factor)
-    totals = {
-        name: (part or 0) - (baseline or 0 if name == composition.baseline_category else 0)
-        for name, part in composition.parts.items()
-    }
-    running: dict[str, int] = defaultdict(int)
-    tokens = []
-    for one in window.items:
-        whole, total = sums[one.category], totals.get(one.category, 0)  # type: ignore[call-overload]
-        done = running[one.category]
-        running[one.category] += estimate_of(one.item)
-        tokens.append(_share(running[one.category], total, whole) - _share(done, total, whole))
-    return Scale(tuple(tokens), baseline, composition.baseline_category, factor)
-
-
-def estimate_of(item: ContextItem) -> int:
-    """Estimated tokens of one item, a picture's as the composition counts it."""
-    return IMAGE_TOKENS if item.kind == "image" else item.text.estimated_tokens
-
-
-def _share(part: int, total: int, whole: int) -> int:
-    return round(part * total / whole) if whole else 0
-
-
-def _factor(sums: dict[str, int], composition: Composition) -> float:
-    known = [name for name in CATEGORIES if name != composition.baseline_category and sums.get(name)]
-    estimated = sum(sums[name] for name in known)
-    parts = composition.parts
-    return sum(parts[name] or 0 for name in known) / estimated if estimated else 1.0
-
-
-def _baseline(sums: dict[str, int], composition: Composition, factor: float) -> int | None:
-    category = composition.baseline_category
-    part = composition.parts[category] if category else None
-    return None if category is None or part is None else max(part - round(sums.get(category, 0) * factor), 0)
-
-
-def baseline_row(scale: Scale, composition: Composition) -> ItemRow | None:
+def baseline_row(scale: Shares, composition: Composition) -> ItemRow | None:
     """What the transcript does not hold, as an item: the first prompt's remainder."""
     if scale.baseline_category is None or not scale.baseline:
         return None

@@ -18,7 +18,6 @@ from contextviz.store.queries import calls, messages, sessions
 from contextviz.store.values import SessionDetail, SessionRow
 from contextviz.web.pages.boundary_words import window_words
 from contextviz.web.pages.held import READER
-from contextviz.web.pages.library.rows import CHILD
 from contextviz.web.pages.session.boundaries import (
     CompactionRow,
     Surroundings,
@@ -32,7 +31,7 @@ from contextviz.web.pages.session.inspector import Inspector, inspector, settled
 from contextviz.web.pages.session.place import Place
 from contextviz.web.pages.session.transcript import TranscriptPage, transcript_page
 from contextviz.web.pages.tabs import Tab, session_tabs
-from contextviz.web.shell import states_of
+from contextviz.web.shell import origin_of, states_of
 
 SHOWN_COMPACTIONS = 10
 
@@ -50,6 +49,8 @@ class Head:
     share: float | None
     # The compaction after which the client told `tokens`, more than can be shown of the window; 0 otherwise
     told_after: int = 0
+    # By how much the parts come to more than was reported; 0 where they do not
+    over: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,8 @@ class SessionPage:
     notices: tuple[str, ...]
     # The pane that a narrow screen shows
     pane: str
+    # Whether the transcript opens at the session's end, its newest message last
+    opens_at_end: bool
     # The same place with messages as Markdown, or as they were written
     other_text_url: str
     # Where new rows come from, the stream that tells of them, and the revision shown
@@ -183,6 +186,7 @@ def session_page(session_id: int, place: Place) -> SessionPage:
         agent=_agent_name(detail, place.agent),
         notices=(*place.notices, *moved),
         pane=place.pane,
+        opens_at_end=transcript.is_end and not jump.is_given,
         other_text_url=place.url(is_raw=not place.is_raw),
         fresh_url=Place(row.id, is_raw=place.is_raw).url("session_fresh"),
         live_url=reverse("session_live", args=[row.id]),
@@ -223,7 +227,7 @@ def _meta(row: SessionRow) -> str:
     lasted = ""
     if row.started_at and row.ended_at and row.ended_at > row.started_at:
         lasted = words.duration((row.ended_at - row.started_at).total_seconds())
-    parts = [format_name(row.format), CHILD if row.parent else "", words.counted(row.call_count, "call"), lasted]
+    parts = [format_name(row.format), origin_of(row), words.counted(row.call_count, "call"), lasted]
     if row.cost_usd is not None:
         parts.append(words.money(row.cost_usd))
     return " · ".join(part for part in parts if part)
@@ -262,12 +266,17 @@ def strip_of(place: Place, table: StripTable) -> Strip:
         calls=table.calls[-1],
         a=place.a,
         b=b,
-        text=f"call {b:,} of {table.calls[-1]:,}, {words.compact(total)} tokens",
+        text=f"call {b:,} of {table.calls[-1]:,}, {words.compact(total)} tokens{_said_over(table, row)}",
         summary=strip_chart.summary(table),
         compactions=tuple(sorted(marks)),
         inspector=own.url("session_inspector"),
         go=reverse("call", args=[place.session_id, 0]),
     )
+
+
+def _said_over(table: StripTable, row: int) -> str:
+    over = _over(table, row)
+    return f", its parts {words.tokens(over)} more than was reported" if over else ""
 
 
 def readout_of(place: Place, table: StripTable, compactions: Sequence[Compaction], window_basis: str | None) -> Readout:
@@ -299,4 +308,8 @@ def _head(name: str, number: int, table: StripTable) -> Head:
     if told is not None:
         tokens, basis = told.tokens, "derived"
     share = tokens / window if tokens and window else None
-    return Head(name, number, tokens, basis, share, told.number if told is not None else 0)
+    return Head(name, number, tokens, basis, share, told.number if told is not None else 0, _over(table, row))
+
+
+def _over(table: StripTable, row: int) -> int:
+    return max(-(table.residual[row] or 0), 0)

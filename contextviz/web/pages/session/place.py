@@ -40,6 +40,11 @@ class Place:
     notices: tuple[str, ...] = ()
 
     @property
+    def is_given(self) -> bool:
+        """Whether the address says where the transcript begins; else it opens at the session's end."""
+        return any(one is not None for one in (self.b, self.call, self.message, self.after))
+
+    @property
     def query(self) -> dict[str, Any]:
         """The parameters that differ from the defaults."""
         found: dict[str, Any] = {

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 
-from contextviz.events.masking import MARGIN_CHARS, safe_cut
-from contextviz.events.masking.secrets import find_secrets
+from contextviz.events.masking import MARGIN_CHARS, safe_cut, without_secrets
 from contextviz.web.templatetags.masked import MARK, masked
 
-MASK = "•••"
 LEVELS = (2000, 1200, 800, 500, 320, 200, 120)
 
 
@@ -55,12 +53,8 @@ def shown(
 
 
 def quiet(text: str) -> str:
-    """The text with a dot row for each secret: for lines too short for a disclosure."""
-    parts, position = [], 0
-    for secret in find_secrets(text):
-        parts.append(text[position : secret.start] + MASK)
-        position = secret.end
-    return "".join([*parts, text[position:]])
+    """The text with words in place of each secret: for lines too short for a disclosure."""
+    return without_secrets(text)
 
 
 def level_for(sizes: Iterable[tuple[int, int]], most_chars: int) -> int:

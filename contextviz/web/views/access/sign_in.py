@@ -12,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from contextviz.commands import command
 from contextviz.services.access import is_near, local_owner, redeem_token
 from contextviz.services.accounts.audit import note
 from contextviz.services.accounts.people import has_admin_with_password, has_passwords
@@ -19,7 +20,7 @@ from contextviz.services.accounts.signing_in import SignInRefused, sign_in_with_
 from contextviz.web.answers import safe_next, see_other
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
-SPENT = "This sign-in address has been used or is older than 15 minutes. Run contextviz sign-in for a fresh one."
+SPENT = f"This sign-in address has been used or is older than 15 minutes. Run {command('sign-in')} for a fresh one."
 FROM_AFAR = "Sign-in addresses work on the server's own machine alone. Sign in with your name and password."
 
 

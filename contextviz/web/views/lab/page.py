@@ -20,7 +20,7 @@ from contextviz.web.htmx import wants_fragment
 from contextviz.web.pages.held import READER
 from contextviz.web.pages.lab.at import at_call
 from contextviz.web.pages.lab.cards import waiting_runs
-from contextviz.web.pages.lab.columns import lane_of
+from contextviz.web.pages.lab.columns import call_words, lane_of
 from contextviz.web.pages.lab.forms import PREFIX, default_engines, find_spec, run_form
 from contextviz.web.pages.lab.graphs import graph_figure
 from contextviz.web.pages.lab.page import compared, lab_page, points, run_of
@@ -131,18 +131,20 @@ def run_graph_figure(request: HttpRequest, session_id: int) -> HttpResponse:
 
 @require_safe
 def item(request: HttpRequest, session_id: int, run_id: str, number: int, place: int) -> HttpResponse:
-    """One item of a replayed window with its text, up to 200,000 characters; a fragment for htmx."""
+    """One item of a replayed window with its text, up to 200,000 characters; a fragment for htmx. `number` in the
+    address is the run's own, from 1, as addresses that people keep have it; the page says the session's."""
     row = session_read(request, session_id)
     run = run_of(parse(session_id, {}), run_id)
     window = runs.window(run, number - 1, place - 1, place) if place > 0 else None
     if window is None or not window.items:
-        raise NotFound(f"The window of call {number} in this run has no item {place}.")
+        raise NotFound(f"The window of call {number} of this run has no item {place}.")
     one = window.items[0].item
     data = READER.raw([one.text]).get(one.text.digest, b"")
     text = shown(beginning(data, WHOLE_CHARS), chars=one.text.chars, limit=WHOLE_CHARS, most_bytes=WHOLE_BYTES)
+    shown_number, called = call_words(run, number)
     context = {
         "item": one, "kind": one.kind.replace("_", " "), "text": text, "sha256": one.text.sha256, "run": run,
-        "row": row, "title": row.title or row.source_id, "number": number, "place": place,
+        "row": row, "title": row.title or row.source_id, "number": shown_number, "called": called, "place": place,
         "tabs": session_tabs(row, "lab"),
     }  # fmt: skip
     response = render(request, "lab/_item.html" if wants_fragment(request) else "lab/item.html", context)
