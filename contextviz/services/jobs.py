@@ -17,6 +17,7 @@ from uuid import UUID
 
 from celery.exceptions import SoftTimeLimitExceeded
 from django.db import DatabaseError, connection
+from django.db import Error as DjangoError
 from django.db.models import F
 from django.db.models.functions import Coalesce
 from django.utils import timezone
@@ -171,19 +172,21 @@ def _carry_out(run: JobRun, work: Callable[[JobRun], str]) -> None:
 
 
 def _end(run: JobRun, state: str, outcome: str, *, can_retry: bool = True) -> None:
-    """Write how the job ended; again and again for a minute while the disk is full or the database locked."""
+    """Write how the job ended; again and again for a minute while the disk is full, the database locked or away."""
     give_up_at = time.monotonic() + END_SECONDS
     while True:
         try:
             run.finish(state, outcome, can_retry=can_retry)
             return
-        except DatabaseError as error:
+        except DjangoError as error:
             if trouble_of(error) is None:
                 raise
             if time.monotonic() >= give_up_at:
                 logger.critical("a job's end could not be written, this process exits job=%s: %s", run.id, error)
                 raise SystemExit(1) from error
         time.sleep(PAUSE_SECONDS)
+        if not connection.in_atomic_block:
+            connection.close_if_unusable_or_obsolete()  # one that the server ended would fail for ever
 
 
 def claim(job_id: UUID, *, now: datetime) -> JobRun | None:

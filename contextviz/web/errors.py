@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from logging import getLogger
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from contextviz.services.outages.trouble import trouble_of
 from contextviz.store.values import NotAllowed, NotFound
@@ -22,7 +24,19 @@ def refusal(request: HttpRequest, sentence: str, status: int) -> HttpResponse:
         return JsonResponse({"error": {"status": status, "sentence": sentence}}, status=status)
     if wants_fragment(request):
         return render(request, "components/notice.html", {"kind": "error", "text": sentence}, status=status)
-    return render(request, "error.html", {"sentence": sentence, "status": status}, status=status)
+    found = {"sentence": sentence, "status": status, **ways_on(request)}
+    return render(request, "error.html", found, status=status)
+
+
+def ways_on(request: HttpRequest) -> dict[str, str]:
+    """Where a person can go from a refusal: `again` to a page that was asked for, `back` to where a form was sent."""
+    if request.method == "GET":
+        return {"again": request.get_full_path()}
+    came_from = request.headers.get("Referer", "")
+    if not url_has_allowed_host_and_scheme(came_from, {request.get_host()}, require_https=request.is_secure()):
+        return {}
+    parts = urlsplit(came_from)
+    return {"back": urlunsplit(("", "", parts.path or "/", parts.query, ""))}
 
 
 # No session, message or call has a higher number; databases refuse far greater ones with an error.

@@ -111,11 +111,14 @@ def test_pages_say_it_too(client: Client, fault: Fault, status: int, code: str) 
     with refusing(fault):
         uploaded = client.post("/upload/", files("a.jsonl"), headers={"accept": "application/json"})
         form = client.post("/upload/", files("a.jsonl"))
-        retried = client.post(f"/jobs/{failed}/retry/")
+        retried = client.post(f"/jobs/{failed}/retry/", headers={"referer": "http://127.0.0.1/jobs/?state=failed"})
+        from_elsewhere = client.post(f"/jobs/{failed}/retry/", headers={"referer": "http://elsewhere.example/jobs/"})
 
     assert (uploaded.status_code, form.status_code, retried.status_code) == (status, status, status)
     assert all(answer.headers["Retry-After"] for answer in (uploaded, form, retried))
     assert ("The disk" if code == "storage_full" else "The store is busy") in retried.content.decode()
+    assert 'href="/jobs/?state=failed">Go back<' in retried.content.decode()
+    assert "Go back" not in from_elsewhere.content.decode()
     assert JobRecord.objects.get().state == "failed"
 
 

@@ -82,6 +82,11 @@ def damage_the_database(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
     members[place] = (member, data.replace(b"try record", b"tri record", 1))
 
 
+def damage_the_manifest(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
+    member, data = members[0]
+    members[0] = (member, data.replace(b'"created_at": "20', b'"created_at": "30', 1))
+
+
 def cut(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
     del members[-1]
 
@@ -94,7 +99,7 @@ def forget_the_manifest(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
     ("change", "sentence"),
     [
         (climb, "does not belong"), (damage, "is damaged"), (cut, "not complete"), (forget_the_manifest, "no backup"),
-        (damage_the_database, "database in the backup is damaged"),
+        (damage_the_database, "database in the backup is damaged"), (damage_the_manifest, "says of itself is damaged"),
     ],
 )  # fmt: skip
 @sqlite_alone
@@ -116,7 +121,7 @@ def of_the_first_format(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
     """As the release before wrote it: without what everything else is held against."""
     member, data = members[0]
     manifest = json.loads(data) | {"format": 1}
-    del manifest["members"]
+    del manifest["members"], manifest["sha256"]
     members[0] = (member, json.dumps(manifest).encode())
 
 

@@ -6,11 +6,12 @@ import errno
 import sqlite3
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
 import pytest
-from django.db import IntegrityError, OperationalError
+from django.db import IntegrityError, InterfaceError, OperationalError
 from django.utils import timezone
 from psycopg_pool import PoolTimeout
 
@@ -108,6 +109,31 @@ def test_the_end_of_a_job_is_written_as_soon_as_that_is_possible(
 
     assert jobs.perform(job_id, lambda _: "Read.")
     assert tries == ["done"] * 3
+    assert JobRecord.objects.get(pk=job_id).state == "done"
+
+
+@pytest.mark.django_db
+def test_a_connection_that_the_server_ended_is_left_before_the_end_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    finish, left = JobRun.finish, list[str]()
+
+    def over_the_next_one(run: JobRun, state: str, outcome: str, **named: Any) -> None:
+        if not left:
+            fault = InterfaceError("the connection is closed")
+            raise fault from psycopg.InterfaceError("the connection is closed")
+        finish(run, state, outcome, **named)
+
+    ended = SimpleNamespace(
+        vendor="sqlite", in_atomic_block=False, close_if_unusable_or_obsolete=lambda: left.append("left")
+    )
+    monkeypatch.setattr(jobs, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(jobs, "connection", ended)
+    monkeypatch.setattr(JobRun, "finish", over_the_next_one)
+    job_id = jobs.open_job("digest", now=timezone.now())
+
+    assert jobs.perform(job_id, lambda _: "Read.")
+    assert left == ["left"]
     assert JobRecord.objects.get(pk=job_id).state == "done"
 
 

@@ -201,7 +201,9 @@ def test_the_chart_over_calls_has_a_legend_of_the_categories_that_it_shows(clien
     assert table is not None
     held = {group.category for group in table.groups if group.carry}
     assert legend.count("<li>") == len(held) > 1
-    assert 'class="budget-legend"' not in shown(client, row, "?chart=headroom")
+    headroom = shown(client, row, "?chart=headroom")
+    assert 'class="budget-legend"' not in headroom
+    assert "Room that is left in the window over" in headroom and "Window tokens by category" not in headroom
 
 
 @pytest.mark.parametrize(

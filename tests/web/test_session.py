@@ -232,6 +232,10 @@ def test_new_rows_come_as_a_fragment(client: Client, data_dir: Path) -> None:
     assert "Context at call 10" in visible(html)
     assert "All done." in html
     assert f'id="session-meta">Claude Code · {before + 3} calls' in html, "the head counts with the strip"
+    tabs = visible(html.split('<nav id="session-tabs"')[1].split("</nav>")[0])
+    assert f"Compactions {sessions.get_session(session_id).compaction_count}" in " ".join(tabs.split())
+    pinned = visible(page(client, f"/sessions/{session_id}/fresh/?after=11&b=2"))
+    assert "Context at call 2" in pinned, "of a call that is held, too, an estimate may come to something else by now"
 
 
 def test_a_session_runs_while_it_changes_and_its_own_time_is_new(client: Client, session_id: int) -> None:

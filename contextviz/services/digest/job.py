@@ -69,7 +69,8 @@ def _digest(run: JobRun) -> str:
     touched = outcome.sessions
     relatives = links.relatives(chosen, files) | (set(touched) - before)
     outcome.set_apart(relatives - sessions_made_of(files, relatives))
-    outcome.unchanged.extend(one for one in chosen.settled if one not in outcome.sessions)
+    told = set(outcome.sessions)
+    outcome.unchanged.extend(one for one in chosen.settled if one not in told)
     _close(batch, fingerprint, outcome.sessions)
     keep_private(run.id, batch, [*touched, *outcome.sessions])
     settle(run, outcome.sessions)

@@ -86,11 +86,14 @@ def root_of(path: str, name: str) -> str | None:
     return None
 
 
-def rooted(files: Sequence[BatchFile], among: Iterable[BatchFile]) -> list[BatchFile]:
-    """`files` named relative to the folders that files of the batch, `among`, are named relative to, where those are
-    further up."""
+def roots_of(among: Iterable[BatchFile]) -> list[str]:
+    """The folders that files of this machine are named relative to, those furthest up first."""
     roots = {root_of(one.source_path, one.name) for one in among if one.source_path}
-    higher = sorted((one for one in roots if one is not None), key=len)
+    return sorted((one for one in roots if one is not None), key=len)
+
+
+def rooted(files: Sequence[BatchFile], higher: Sequence[str]) -> list[BatchFile]:
+    """`files` named relative to the folders `higher` (see `roots_of`), where those are further up."""
     found = []
     for one in files:
         own = root_of(one.source_path, one.name) if one.source_path else None

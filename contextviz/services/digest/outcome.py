@@ -43,9 +43,10 @@ class Fullness:
         return self.size < other.size
 
     def left_out(self, fuller: Fullness) -> ReadProblem:
-        """What is to be said of this one where `fuller` counts."""
+        """What is to be said of this one where `fuller` counts, which has as much at least."""
+        how_much = "more" if self < fuller else "as much"
         text = (
-            f"{fuller.file} holds more of the session {self.session[:100]} and is the one that counts: what only "
+            f"{fuller.file} holds {how_much} of the session {self.session[:100]} and is the one that counts: what only "
             f"{self.file} has ({count(self.size[0], 'message')} in it) is not shown"
         )
         return ReadProblem("duplicate_conversation", text, "warning", self.file)

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
-from datetime import datetime
 from functools import partial
 
 from django.db import transaction
@@ -49,7 +48,7 @@ from contextviz.services.digest.halves import (
     sessions_of_state,
     twins_of,
 )
-from contextviz.services.digest.known import rooted
+from contextviz.services.digest.known import rooted, roots_of
 from contextviz.services.digest.lost import carried
 from contextviz.services.digest.outcome import Fullness, Outcome, namesakes_of
 from contextviz.services.digest.remembering import ReadingMemory
@@ -89,8 +88,8 @@ class Reading:
     ) -> None:  # fmt: skip
         """With `is_whole_family` every session is saved as it is read here, though its own files are the same; so are
         those that are read from one of the contents `depending`; with `is_joint`, of these files from those alone that
-        it is made of now. A session that was read from one of the contents
-        `unread` meanwhile, by somebody who follows the file, is an updated one."""
+        it is made of now. A session that was read from one of the contents `unread` meanwhile, by somebody who follows
+        the file, is an updated one."""
         self._run = run
         self._audience = audience
         self._is_whole_family = is_whole_family or is_joint
@@ -98,7 +97,10 @@ class Reading:
         self._depending = depending
         self._unread = unread
         # What came at different times, named from different folders, is read under names from one.
-        self._files = {one.name: one for one in distinct(rooted(files, files))}
+        self._files = {one.name: one for one in distinct(rooted(files, roots_of(files)))}
+        # Made once: every session asks for these.
+        self._named, self._roots = named(self._files.values()), roots_of(self._files.values())
+        self._by_content = {one.sha256: name for name, one in self._files.items()}
         self._given = {(one.sha256, one.source_path): one.name for one in files if one.source_path}
         # Which archive a member's name comes from: the archive is what is kept.
         self._origins: dict[str, str] = {}
@@ -145,13 +147,14 @@ class Reading:
         return self._outcome
 
     def _is_lesser(self, transcript: Transcript) -> bool:
-        """Whether this reading gave the same session with more in it already: of two files that no reader puts together
-        the fuller one counts, whatever their order, and the other is told."""
+        """Whether this reading gave the same session with as much in it already: of two files that no reader puts
+        together the fuller one counts, whatever their order, else the first, and the other is told."""
         own, before = Fullness.of(transcript), self._fullest.get(key := self._key(transcript))
-        self._fullest[key] = own if before is None else max(before, own)
+        is_lesser = before is not None and not before < own
+        self._fullest[key] = before if before is not None and is_lesser else own
         if before is not None:
-            self._outcome.add_problem(min(before, own).left_out(max(before, own)))
-        return before is not None and own < before
+            self._outcome.add_problem(own.left_out(before) if is_lesser else before.left_out(own))
+        return is_lesser
 
     def _revisit_states(self) -> None:
         """Read sessions again of whose state a newer version came that names them no longer: that is what happened."""
@@ -200,7 +203,7 @@ class Reading:
         self._run.progress(min(self._bytes_put, self._total))
 
     def _keep(self, transcript: Transcript) -> int:
-        own, given = self._own_files(transcript), named(self._files.values())
+        own, given = self._own_files(transcript), self._named
         for _ in range(MOST_TRIES):
             try:
                 return self._keep_once(transcript, own, given)
@@ -230,7 +233,7 @@ class Reading:
             raise JobFailed("A session of these files is being deleted. Try again when that is done.")
         old = self._files_before(existing)
         late = self._late_indexes(transcript, old) if existing else []
-        before = [one for one in old if one.sha256 not in contents(self._files.values())] if self._is_joint else old
+        before = [one for one in old if one.sha256 not in self._by_content] if self._is_joint else old
         whole = merged(before, [*with_parts, *self._replacing(before, with_parts), *late])
         if existing is not None and not parts and transcript.session.format in TOLD_WHOLE:
             # Reading both exports for each of a thousand conversations would take hours, and tell nothing more.
@@ -266,7 +269,7 @@ class Reading:
     def _files_before(self, session: SessionRecord | None) -> list[BatchFile]:
         """What a session is read from until now, under names from where this batch has them."""
         was = files_of_session(session.pk) if session is not None else []
-        old = rooted(was, self._files.values())
+        old = rooted(was, self._roots)
         self._renamed = {one.name: other.name for one, other in zip(was, old, strict=True)}
         return old
 
@@ -325,8 +328,7 @@ class Reading:
         those are read together with all that has the name."""
         found: Transcript | None = None
         others: set[str] = set()
-        by_content = {one.sha256: name for name, one in self._files.items()}
-        names = {one.name: by_content[one.sha256] for one in files if one.sha256 in by_content}
+        names = {one.name: self._by_content[one.sha256] for one in files if one.sha256 in self._by_content}
         for item in self._read(files):
             if isinstance(item, ReadProblem):
                 self._outcome.add_problem(item)
@@ -371,9 +373,8 @@ class Reading:
             if saved.changed_rows:
                 tell(saved.session_id, transcript, earlier, now=now)
                 evaluate(saved.session_id, transcript, earlier, now=now)
-        logger.info(
-            "session saved session=%d rows=%d ms=%d", saved.session_id, saved.changed_rows, _milliseconds(now)
-        )  # fmt: skip
+        milliseconds = round((timezone.now() - now).total_seconds() * 1000)
+        logger.info("session saved session=%d rows=%d ms=%d", saved.session_id, saved.changed_rows, milliseconds)
         self._memory.saved(saved.session_id)
         self._planner.wrote(saved.changed_rows)
         self._outcome.is_found(saved.session_id, is_new=saved.is_new, is_changed=saved.is_changed)
@@ -394,7 +395,3 @@ class Reading:
             for session_id, transcript in saved:
                 if source.session in (None, transcript.session.id) and source.format == transcript.session.format:
                     link_file(session_id, file)
-
-
-def _milliseconds(since: datetime) -> int:
-    return round((timezone.now() - since).total_seconds() * 1000)

@@ -86,4 +86,5 @@ def _drop_absorbed(run: JobRun, family: Sequence[int], found: Outcome, outcome: 
                 while number in ids:
                     ids.remove(number)
             # What came is in these now.
-            outcome.unchanged.extend(one for one in found.sessions if one not in outcome.sessions)
+            told = set(outcome.sessions)
+            outcome.unchanged.extend(one for one in found.sessions if one not in told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import tarfile
@@ -17,6 +18,7 @@ FORMAT, FIRST_FORMAT = 2, 1
 # A million raw files are 90 MB of it.
 MOST_MANIFEST_BYTES = 256 * 1024 * 1024
 OTHER = "Use another backup."
+OWN = "sha256"
 
 
 class BackupRefused(Exception):
@@ -46,8 +48,13 @@ class Manifest:
         return self.format > FIRST_FORMAT
 
     def encoded(self) -> bytes:
-        """As it is written."""
-        return json.dumps(asdict(self), indent=1 if len(self.members) < 100 else None).encode()
+        """As it is written: with a hash of all else that it says."""
+        said = asdict(self)
+        return json.dumps({**said, OWN: _hash_of(said)}, indent=1 if len(self.members) < 100 else None).encode()
+
+
+def _hash_of(said: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 def read_manifest(tar: tarfile.TarFile) -> Manifest:
@@ -61,6 +68,9 @@ def read_manifest(tar: tarfile.TarFile) -> Manifest:
             raise BackupRefused(
                 f"The backup was made by contextviz {str(found.get('version'))[:40]}, which is newer. Upgrade first."
             )
+        own = found.pop(OWN, None)
+        if found["format"] > FIRST_FORMAT and own != _hash_of(found):
+            raise BackupRefused(f"What the backup says of itself is damaged. {OTHER}")
         members = {str(name): (int(size), str(sha256)) for name, (size, sha256) in found.pop("members", {}).items()}
         return Manifest(**{one.name: found.pop(one.name) for one in fields(Manifest) if one.name != "members"},
                         members=members, **found)  # fmt: skip

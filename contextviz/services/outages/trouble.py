@@ -36,12 +36,12 @@ class Trouble:
 
 
 BUSY = Trouble(
-    "busy", 503, "busy", "The store is busy; send it again in a moment.",
+    "busy", 503, "busy", "The store is busy; try it again in a moment.",
     "The store was busy for too long: something else holds its database. Nothing of what was there before is changed. "
     "Press Retry.", 2,
 )  # fmt: skip
 FULL = Trouble(
-    "full", 507, "storage_full", "The disk of contextviz's data is full. Free some space on it, then send this again.",
+    "full", 507, "storage_full", "The disk of contextviz's data is full. Free some space on it, then try it again.",
     "The disk is full: what was begun could not be kept, and nothing of what was there before is changed. Free some "
     "space on the disk of contextviz's data and press Retry.", 30,
 )  # fmt: skip

@@ -105,13 +105,18 @@ class Follow extends HTMLElement {
   }
 
   replace(old, fresh) {
+    if (old.isEqualNode(fresh)) return;
+    const within = "a, button, input, summary, [tabindex]", top = old.scrollTop;
+    const at = [...old.querySelectorAll(within)].indexOf(document.activeElement);
     const open = [...old.querySelectorAll("details")].map((details) => details.open);
     fresh.querySelectorAll("details").forEach((details, index) => { details.open = open[index] ?? false; });
     const call = old.querySelector(".call > a");
     if (call && !fresh.querySelector(".call > a")) fresh.querySelector(".call")?.append(call);
     const focused = old === document.activeElement || old.contains(document.activeElement);
     old.replaceWith(fresh);
-    if (focused && fresh.tabIndex === -1) fresh.focus({ preventScroll: true });
+    fresh.scrollTop = top;
+    if (at >= 0) fresh.querySelectorAll(within)[at]?.focus({ preventScroll: true });
+    else if (focused && fresh.tabIndex === -1) fresh.focus({ preventScroll: true });
   }
 
   redraw(follows, calls) {

@@ -243,8 +243,9 @@ def _calls(session_id: int, table: BudgetTable, params: BudgetParams) -> Chart:
     rows.append(("Total", words.tokens(table.prompt_tokens), words.tokens(now)))
     src = reverse("budget_calls", args=[session_id]) + f"?chart={params.mode}"
     peak = table.headroom
-    sentence = f"Window tokens by category over {words.counted(table.calls, 'call')}"
-    if peak is not None:
+    what = {"tokens": "Window tokens by category", "share": "Shares of the window by category"}
+    sentence = f"{what.get(params.mode, 'Room that is left in the window')} over {words.counted(table.calls, 'call')}"
+    if peak is not None and params.mode != "headroom":
         sentence += f", largest {words.compact(peak.peak)} at call {peak.peak_call:,}"
     if table.carry_residual and table.carry_residual < 0 and params.mode != "headroom":
         over = words.tokens(-table.carry_residual)

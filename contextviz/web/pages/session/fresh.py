@@ -12,14 +12,19 @@ from contextviz.web.pages.session.page import Readout, SessionHead, head_of, rea
 from contextviz.web.pages.session.place import Place
 from contextviz.web.pages.session.rows import Row
 from contextviz.web.pages.session.transcript import PAGE_MESSAGES, entries_of
+from contextviz.web.pages.tabs import Tab, session_tabs
 
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
     """A fragment for a page that follows its session."""
 
+    # The session's number
+    id: int
     # The last crumbs: the state and the counts
     head: SessionHead
+    # What may have come to have compactions or a graph
+    tabs: tuple[Tab, ...]
     # New rows, and rows that replace those with the same id
     entries: tuple[Row | CompactionRow, ...]
     # The index of the last message, whether there are more, and the revision
@@ -31,7 +36,7 @@ class Fresh:
     total: int
     # The number of the last call of this window
     calls: int
-    # The readout, which counts the calls; the inspector, where B follows the last of them
+    # The readout, which counts the calls, and the inspector: what an estimate comes to may have changed
     readout: Readout | None
     inspector: Inspector | None
 
@@ -59,7 +64,9 @@ def fresh(session_id: int, place: Place, *, is_following: bool) -> Fresh:
     a, b, _ = settled(replace(place, b=None if is_following else place.b), table)
     stand = replace(place, a=a, b=b, after=None)
     return Fresh(
+        session_id,
         head_of(row),
+        tuple(session_tabs(row, "session")),
         entries,
         page.messages[-1].index if page.messages else after,
         page.after is not None,
@@ -68,5 +75,5 @@ def fresh(session_id: int, place: Place, *, is_following: bool) -> Fresh:
         row.message_count,
         table.calls[-1] if table.calls else 0,
         readout_of(stand, table, compactions, row.window_basis) if table.calls else None,
-        inspector(stand, table) if is_following and table.calls else None,
+        inspector(stand, table) if table.calls else None,
     )
