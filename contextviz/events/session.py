@@ -55,6 +55,20 @@ class LineCounts:
     unknown_types: dict[str, int] = field(default_factory=dict)
     in_progress: int | None = None
 
+    def add(self, part: LineCounts) -> None:
+        """Count the lines of one more file; numbers of lines are those of the file that they are in."""
+        self.total += part.total
+        self.read += part.read
+        self.blank += part.blank
+        self.lone_surrogates += part.lone_surrogates
+        self.malformed += part.malformed
+        self.surrogate_lines += part.surrogate_lines
+        self.in_progress = self.in_progress or part.in_progress
+        for line, entries in part.recovered.items():
+            self.recovered.setdefault(line, []).extend(entries)
+        for kind, count in part.unknown_types.items():
+            self.unknown_types[kind] = self.unknown_types.get(kind, 0) + count
+
     @property
     def unknown(self) -> int:
         """Lines kept although their type is not known."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from contextviz.events.call import ModelCall
 from contextviz.events.compaction import Compaction, SummaryStore
@@ -19,12 +19,12 @@ from contextviz.events.problem import ReadProblem
 from contextviz.events.session import Transcript
 from contextviz.events.snapshot import SnapshotBasis, SnapshotLog
 from contextviz.events.text import TextPool
+from contextviz.events.times import EARLIEST
 from contextviz.sources.folded import Anchors, FoldedWindow
 from contextviz.sources.joining import EVENTS_FORMAT, LOG_FORMAT, TELEMETRY_FORMAT
 from contextviz.sources.windowed import NOT_FOUND, Anchor, entries_shown, mark_unknown, move_windows
 
 ROLE_WORDS = {"tool": "tool", "toolResult": "tool"}
-EARLIEST = datetime.min.replace(tzinfo=UTC)
 # Engines whose summaries stand beside the host's messages and never in place of them (engines.md 3.8).
 SUMMARIES_ONLY = frozenset({"flowctx"})
 CORTEXT = "cortext"

@@ -10,6 +10,8 @@ from contextviz.analysis.composition.compose import Composition
 from contextviz.events.frozen import frozen
 from contextviz.events.snapshot import ContextItem
 
+_Measured = tuple[Category, int]
+
 
 @frozen
 class Shares:
@@ -26,41 +28,39 @@ class Shares:
 
 def shares_of(items: Sequence[ContextItem], composition: Composition) -> Shares:
     """The tokens of a whole window's `items`, as `composition` has them by category."""
-    estimates = list(map(item_tokens, items))
-    categories = list(map(category_of, items))
-    sums: dict[Category, int] = defaultdict(int)
-    for category, tokens in zip(categories, estimates, strict=True):
-        sums[category] += tokens
+    measured, sums = _measured(items)
     factor = _factor(sums, composition)
     baseline = _baseline(sums, composition, factor)
     totals = {
         name: (part or 0) - (baseline or 0 if name == composition.baseline_category else 0)
         for name, part in composition.parts.items()
     }
-    return Shares(shared(categories, estimates, totals), baseline, composition.baseline_category, factor)
+    return Shares(_shared(measured, sums, totals), baseline, composition.baseline_category, factor)
 
 
 def scaled(items: Sequence[ContextItem], scale: float) -> tuple[int, ...]:
     """The tokens of `items` at one scale: a category's are its estimates' sum times `scale`, rounded once."""
-    estimates = list(map(item_tokens, items))
-    categories = list(map(category_of, items))
+    measured, sums = _measured(items)
+    return _shared(measured, sums, {name: round(tokens * scale) for name, tokens in sums.items()})
+
+
+def _measured(items: Sequence[ContextItem]) -> tuple[list[_Measured], Mapping[Category, int]]:
+    """Each item's category and estimate, and the sums of these by category."""
+    measured = [(category_of(item), item_tokens(item)) for item in items]
     sums: dict[Category, int] = defaultdict(int)
-    for category, tokens in zip(categories, estimates, strict=True):
+    for category, tokens in measured:
         sums[category] += tokens
-    return shared(categories, estimates, {name: round(tokens * scale) for name, tokens in sums.items()})
+    return measured, sums
 
 
-def shared(
-    categories: Sequence[Category], estimates: Sequence[int], totals: Mapping[Category, int]
+def _shared(
+    measured: Sequence[_Measured], sums: Mapping[Category, int], totals: Mapping[Category, int]
 ) -> tuple[int, ...]:  # fmt: skip
     """Share each category's total out to its items by their estimates, in order, so that they add up exactly."""
-    whole: dict[Category, int] = defaultdict(int)
-    for category, tokens in zip(categories, estimates, strict=True):
-        whole[category] += tokens
     running: dict[Category, int] = defaultdict(int)
     found = []
-    for category, tokens in zip(categories, estimates, strict=True):
-        total, all_of_it, done = totals.get(category, 0), whole[category], running[category]
+    for category, tokens in measured:
+        total, all_of_it, done = totals.get(category, 0), sums[category], running[category]
         running[category] += tokens
         found.append(_part(done + tokens, total, all_of_it) - _part(done, total, all_of_it))
     return tuple(found)

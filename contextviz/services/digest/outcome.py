@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import total_ordering
 
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import SourceFile, Transcript
+from contextviz.events.times import EARLIEST
 from contextviz.services.digest.batch import BatchFile
 from contextviz.services.incoming.sniff import READABLE
 
@@ -21,7 +22,6 @@ NOT_KEPT = (
 
 
 MOST_NAMESAKES = 20  # runs of one name that are looked for
-_EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
 @total_ordering
@@ -36,7 +36,7 @@ class Fullness:
     @classmethod
     def of(cls, transcript: Transcript) -> Fullness:
         """That of a transcript that was read whole."""
-        size = (len(transcript.messages), len(transcript.calls), transcript.session.ended_at or _EARLIEST)
+        size = (len(transcript.messages), len(transcript.calls), transcript.session.ended_at or EARLIEST)
         return cls(size, transcript.session.id, next(iter(transcript.files), ""))
 
     def __lt__(self, other: Fullness) -> bool:

@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Literal, TypeVar
 
 from contextviz.events.call import ModelCall
@@ -14,6 +14,7 @@ from contextviz.events.compaction import Compaction
 from contextviz.events.engine_event import EngineEvent
 from contextviz.events.message import Message
 from contextviz.events.session import Transcript
+from contextviz.events.times import EARLIEST
 
 NewsKind = Literal[
     "session", "message", "call", "compaction_started", "compaction", "evaluation", "summary", "subagent", "topic",
@@ -24,7 +25,6 @@ NEWS_KINDS: tuple[NewsKind, ...] = (
     "error", "decision",
 )  # fmt: skip
 MOST_WORDS = 200
-_EARLIEST = datetime.min.replace(tzinfo=UTC)
 # Decisions that are told by the messages, calls and summaries that they are of.
 _TOLD_ELSEWHERE = frozenset({"message.ingested", "llm.call", "summary.created", "compaction.finished", "gate.segment"})
 _KINDS: dict[str, NewsKind] = {
@@ -121,7 +121,7 @@ def _fresh_of(items: Sequence[Spoken], known: Mapping[str, int], since: datetime
 
 def _in_order(found: list[tuple[datetime | None, News]]) -> Iterator[News]:
     """By time; what has none stays behind what it came after."""
-    latest = _EARLIEST
+    latest = EARLIEST
     keyed = []
     for place, (at, news) in enumerate(found):
         latest = latest if at is None else at

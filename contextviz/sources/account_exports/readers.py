@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import SourceFile, Transcript
+from contextviz.events.times import EARLIEST
 from contextviz.sources.account_exports import chatgpt, claude_ai
 from contextviz.sources.account_exports.documents import Export, Json, is_export, open_export
 from contextviz.sources.account_exports.members import chatgpt_member, claude_ai_member
@@ -18,7 +19,6 @@ from contextviz.sources.plain.load import MAX_DOCUMENT_BYTES, NotReadable, refus
 from contextviz.sources.source import Detection, Found, Probe, ReadItem, ReadOptions
 from contextviz.sources.values import told
 
-_NEVER = datetime.min.replace(tzinfo=UTC)
 _SAID = "messages times title tool_pairs thinking images branches"
 TOO_LARGE = (
     "it is larger than 64 MB, the most that is read of one document; split its list of conversations into several "
@@ -124,7 +124,7 @@ def _share_out(indexes: Sequence[_Index]) -> None:
     owners: dict[str, tuple[tuple[int, datetime], _Index, int]] = {}
     for index in indexes:
         for place, (name, size, updated) in enumerate(index.names):
-            rank = (size, updated or _NEVER)
+            rank = (size, updated or EARLIEST)
             if size and (name not in owners or owners[name][0] < rank):
                 owners[name] = (rank, index, place)
     for _, index, place in owners.values():

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from contextviz.events.message import Message
 from contextviz.events.problem import ReadProblem
 from contextviz.events.session import COST_HINT, LineCounts, Session, SubAgent, Transcript
-from contextviz.events.times import is_suspicious, oddity
+from contextviz.events.times import EARLIEST, by_time, is_suspicious, oddity
 from contextviz.events.usage import sum_usage
 from contextviz.sources.claude_code.chain import Chain, build_chain, tree_facts
 from contextviz.sources.claude_code.compactions import compactions_of, place
@@ -26,7 +25,6 @@ from contextviz.sources.source import ReadOptions
 from contextviz.sources.values import as_id, as_text
 
 CallKey = tuple[str, str | None]
-_EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -112,7 +110,7 @@ def in_time(files: list[Loaded], now: datetime) -> list[Loaded]:
 
     def when(file: Loaded) -> tuple[bool, datetime, datetime, str]:
         times = [at for row in file.rows if (at := row.at) is not None and not is_suspicious(at, now=now)]
-        return file.is_agent_file, min(times, default=_EARLIEST), max(times, default=_EARLIEST), file.name
+        return file.is_agent_file, min(times, default=EARLIEST), max(times, default=EARLIEST), file.name
 
     own = [file for file in files if not file.is_agent_file]
     return files if len(own) == len(files) == 1 else [*sorted(own, key=when), *_agents_in_time(files, when)]
@@ -135,18 +133,13 @@ def _rows(files: list[Loaded], now: datetime) -> Iterator[tuple[Loaded, Row]]:
         by_agent.setdefault(file.agent if file.is_agent_file else None, []).append(file)
     for found in by_agent.values():
         if len(found) == 1:
-            yield from ((found[0], row) for row in found[0].rows)
+            yield from _pairs(found[0])
         else:
-            timed = heapq.merge(*(_timed(file, now) for file in found), key=lambda one: one[0])
-            yield from ((file, row) for _, file, row in timed)
+            yield from by_time(map(_pairs, found), lambda pair: pair[1].at, now=now)
 
 
-def _timed(file: Loaded, now: datetime) -> Iterator[tuple[datetime, Loaded, Row]]:
-    latest = _EARLIEST
-    for row in file.rows:
-        if row.at is not None and not is_suspicious(row.at, now=now):
-            latest = max(latest, row.at)
-        yield latest, file, row
+def _pairs(file: Loaded) -> Iterator[tuple[Loaded, Row]]:
+    return ((file, row) for row in file.rows)
 
 
 def _chains(parts: Parts, now: datetime) -> list[Chain]:
@@ -213,18 +206,7 @@ def _title(files: list[Loaded], main: Chain) -> str | None:
 def _lines(files: list[Loaded]) -> LineCounts:
     whole = LineCounts()
     for file in files:
-        counts = file.counts
-        whole.total += counts.total
-        whole.read += counts.read
-        whole.blank += counts.blank
-        whole.lone_surrogates += counts.lone_surrogates
-        whole.malformed += counts.malformed
-        whole.surrogate_lines += counts.surrogate_lines
-        whole.in_progress = whole.in_progress or counts.in_progress
-        for line, entries in counts.recovered.items():
-            whole.recovered.setdefault(line, []).extend(entries)
-        for kind, count in counts.unknown_types.items():
-            whole.unknown_types[kind] = whole.unknown_types.get(kind, 0) + count
+        whole.add(file.counts)
     return whole
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from contextviz.events.usage import DoubtedUsage, TokenUsage, doubts_of, sum_usage
-from contextviz.sources.plain.counts import Counts
+from contextviz.sources.plain.usage import anthropic_usage
 from contextviz.sources.values import as_dict, as_float, as_int, as_list
 
 FIELDS = (
@@ -25,18 +25,8 @@ def usage_of(value: Any) -> TokenUsage | None:
     usage = as_dict(value)
     if not usage:
         return None
-    split = as_dict(usage.get("cache_creation"))
     details = as_dict(usage.get("output_tokens_details"))
-    counts = Counts()
-    return counts.apart(
-        counts.prompt(usage.get("input_tokens"), "input_tokens"),
-        counts.prompt(usage.get("cache_read_input_tokens"), "cache_read_input_tokens"),
-        counts.prompt(usage.get("cache_creation_input_tokens"), "cache_creation_input_tokens"),
-        counts.answer(usage.get("output_tokens"), "output_tokens"),
-        counts.other(details.get("thinking_tokens"), "thinking_tokens"),
-        counts.other(split.get("ephemeral_5m_input_tokens"), "ephemeral_5m_input_tokens"),
-        counts.other(split.get("ephemeral_1h_input_tokens"), "ephemeral_1h_input_tokens"),
-    )
+    return anthropic_usage(usage, thinking=details.get("thinking_tokens"))
 
 
 def iterations_of(value: Any) -> int:

@@ -3,21 +3,17 @@ parts. They are read as one transcript, in the order in which they were written.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
 import orjson
 
-from contextviz.events.session import LineCounts
-from contextviz.events.times import instant, is_suspicious
+from contextviz.events.times import EARLIEST, by_time, instant
 from contextviz.sources.lines import Json, JsonLines, Record
 from contextviz.sources.openclaw.draft import Draft
 from contextviz.sources.openclaw.planning import Plan
 from contextviz.sources.values import as_dict, as_id, as_text
-
-_EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -42,7 +38,7 @@ class Several:
         """Put every record into `draft`, each once. `files` are the plans' lines, in their order."""
         seen: set[object] = set()
         opened = [_File(lines) for lines in files]
-        for _, one, record in heapq.merge(*(_timed(one, now) for one in opened), key=lambda timed: timed[0]):
+        for one, record in by_time(map(_records, opened), lambda pair: _time(pair[1].value), now=now):
             one.records += 1
             key = _key(record.value)
             if key in seen or (draft.header and record.value.get("type") == "session"):
@@ -55,7 +51,7 @@ class Several:
         for plan, one in zip(self.plans, opened, strict=True):
             (self.own if one.own or not one.records else self.copies).append(plan)
             draft.problems.extend(one.lines.problems)
-            add_counts(draft.counts, one.lines.counts)
+            draft.counts.add(one.lines.counts)
         draft.name = self.own[0].found.probe.name
 
 
@@ -69,32 +65,13 @@ def together(plans: Sequence[Plan]) -> list[list[Plan]]:
     return [sorted(group, key=_when) if len(group) > 1 else group for group in found.values()]
 
 
-def add_counts(whole: LineCounts, part: LineCounts) -> None:
-    """Count the lines of one more file; numbers of lines are those of the file that they are in."""
-    for name in ("total", "read", "blank", "lone_surrogates"):
-        setattr(whole, name, getattr(whole, name) + getattr(part, name))
-    whole.malformed += part.malformed
-    whole.surrogate_lines += part.surrogate_lines
-    whole.in_progress = whole.in_progress or part.in_progress
-    for line, entries in part.recovered.items():
-        whole.recovered.setdefault(line, []).extend(entries)
-    for kind, count in part.unknown_types.items():
-        whole.unknown_types[kind] = whole.unknown_types.get(kind, 0) + count
-
-
 def _when(plan: Plan) -> tuple[datetime, int, bytes, str]:
     times = [at for record in plan.found.probe.records if record.get("type") != "session" and (at := _time(record))]
-    return min(times, default=_EARLIEST), -plan.found.probe.size, plan.found.probe.head, plan.found.probe.name
+    return min(times, default=EARLIEST), -plan.found.probe.size, plan.found.probe.head, plan.found.probe.name
 
 
-def _timed(one: _File, now: datetime) -> Iterator[tuple[datetime, _File, Record]]:
-    """The records of a file, each with the latest time up to it: its own order stays."""
-    latest = _EARLIEST
-    for record in one.lines:
-        at = _time(record.value)
-        if at is not None and not is_suspicious(at, now=now):
-            latest = max(latest, at)
-        yield latest, one, record
+def _records(one: _File) -> Iterator[tuple[_File, Record]]:
+    return ((one, record) for record in one.lines)
 
 
 def _time(record: Json) -> datetime | None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from contextviz.events.call import ModelCall
 from contextviz.events.compaction import Compaction
 from contextviz.events.message import Message
+from contextviz.events.times import EARLIEST
 from contextviz.events.usage import TokenUsage
 from contextviz.sources.otlp.calls import Call
 from contextviz.sources.otlp.envelope import Attributes, Event, Span
@@ -24,7 +25,6 @@ from contextviz.sources.values import as_int, as_text
 COMPACTION_SPANS = frozenset({"codex.compaction", "run_auto_compact", "openclaw.compaction"})
 PROMPTS = frozenset({"codex.user_prompt", "claude_code.user_prompt", "user_prompt"})
 RESULTS = frozenset({"codex.tool_result"})
-_EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
 _WINDOWS = ("context_window", "openclaw.context.token_budget")
 RUN_USAGE = (
     "usage is written for the run of {calls} calls together: {given:,} tokens in, of them {cached:,} from the cache, "
@@ -46,9 +46,9 @@ def assemble(draft: Draft, calls: Sequence[Call], told: Told) -> None:
     """Put the calls and what else was told into the draft, in the order of their times."""
     _settings(draft, [*(one.attributes for one in told.logs), *(one.attributes for one in told.spans)])
     steps: list[tuple[datetime, int, Any]] = []
-    steps.extend((one.at or _EARLIEST, 0, one) for one in told.logs if one.name in PROMPTS | RESULTS)
-    steps.extend((one.at or _EARLIEST, 1, one) for one in calls)
-    steps.extend((one.end or one.start or _EARLIEST, 2, one) for one in _compactions(told.spans))
+    steps.extend((one.at or EARLIEST, 0, one) for one in told.logs if one.name in PROMPTS | RESULTS)
+    steps.extend((one.at or EARLIEST, 1, one) for one in calls)
+    steps.extend((one.end or one.start or EARLIEST, 2, one) for one in _compactions(told.spans))
     for _, _, step in sorted(steps, key=lambda one: one[:2]):
         if isinstance(step, Call):
             _add_call(draft, step)

@@ -51,8 +51,9 @@ def responses_usage(usage: Mapping[str, Any]) -> TokenUsage:
     )
 
 
-def anthropic_usage(usage: Mapping[str, Any]) -> TokenUsage:
-    """Anthropic: input, cache reads and cache writes are three separate parts of the prompt."""
+def anthropic_usage(usage: Mapping[str, Any], *, thinking: Any = None) -> TokenUsage:
+    """Anthropic: input, cache reads and cache writes are three separate parts of the prompt. `thinking` is what a
+    client writes down of the answer's thinking tokens."""
     made = as_dict(usage.get("cache_creation"))
     counts = Counts()
     return counts.apart(
@@ -60,6 +61,7 @@ def anthropic_usage(usage: Mapping[str, Any]) -> TokenUsage:
         counts.prompt(usage.get("cache_read_input_tokens"), "cache_read_input_tokens"),
         counts.prompt(usage.get("cache_creation_input_tokens"), "cache_creation_input_tokens"),
         counts.answer(usage.get("output_tokens"), "output_tokens"),
+        counts.other(thinking, "thinking_tokens"),
         cache_write_5m_tokens=counts.other(made.get("ephemeral_5m_input_tokens"), "ephemeral_5m_input_tokens"),
         cache_write_1h_tokens=counts.other(made.get("ephemeral_1h_input_tokens"), "ephemeral_1h_input_tokens"),
     )
